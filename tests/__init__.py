@@ -1,0 +1,1 @@
+"""Tests of the explorer; `bash tests/run` installs what they need and runs them all."""
