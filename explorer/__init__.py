@@ -1,0 +1,1 @@
+"""MiniMind Block Explorer: every operation of one Transformer block, with its real numbers."""
