@@ -1,0 +1,59 @@
+"""(b) What recording costs: a traced forward over an untraced one, both on the explicit attention path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from explorer.capture import record
+from explorer.model.block import MiniMindBlock
+from explorer.model.config import MiniMindConfig
+from explorer.model.rope import RotaryEmbedding
+from tests.bench.stats import Row, compare
+
+BAR = 1.05
+LENGTHS = (64, 512, 1024)
+SHAPE = {
+    "hidden_size": 768,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 96,
+    "intermediate_size": 2432,
+}
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return (time.perf_counter() - begin) * 1e3
+
+
+def measure_length(tokens: int, rounds: int) -> Row:
+    """Median of the ratios of `rounds` pairs, whose order alternates."""
+    torch.manual_seed(0)
+    config = MiniMindConfig(**SHAPE, flash_attn=False)
+    block = MiniMindBlock(config).eval()
+    hidden = torch.randn(1, tokens, config.hidden_size)
+    positions = RotaryEmbedding(config).rope(0, tokens, hidden.device)
+
+    def untraced() -> object:
+        with torch.inference_mode():
+            return block(hidden, positions)
+
+    def traced() -> object:
+        return record(block, hidden, positions)
+
+    pairs = []
+    for i in range(rounds + 2):
+        order = (traced, untraced) if i % 2 else (untraced, traced)
+        times = {work: milliseconds(work) for work in order}
+        pairs.append((times[traced], times[untraced]))
+    ours, floor = zip(*pairs[2:], strict=True)
+    notes = {"threads": torch.get_num_threads()}
+    return compare("b", f"T={tokens}", ours, floor, bar=BAR, unit="ms", by_pair=True, notes=notes)
+
+
+def measure(rounds: int) -> list[Row]:
+    return [measure_length(tokens, rounds) for tokens in LENGTHS]
