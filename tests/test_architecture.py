@@ -32,7 +32,7 @@ HOMES = {
     "transformers": ("explorer/model/causal_lm.py", "explorer/model/generate.py", "explorer/checkpoints.py"),
 }
 # Table and drawing work on names and arrays.
-WITHOUT_TORCH = ("axes.py", "quantities.py", "expression.py", "formulas.py", "link.py", "draw/", "stages/")
+WITHOUT_TORCH = ("axes.py", "quantities.py", "expression.py", "formulas.py", "draw/")
 
 
 def name_of(path: Path) -> str:
@@ -118,9 +118,9 @@ def test_requirements_fit_every_platform() -> None:
 
 def front_matter() -> dict[str, str]:
     """The settings of a Hugging Face Space at the top of the README."""
-    block = re.match(r"---\n(.*?)\n---\n", README, re.S)
+    block = re.match(r"---\n(.*?)\n---\n", README, re.DOTALL)
     assert block, "the README must open with the Space's settings"
-    return dict(re.findall(r"^(\w+): *(.*)$", block[1], re.M))
+    return dict(re.findall(r"^(\w+): *(.*)$", block[1], re.MULTILINE))
 
 
 def test_space_settings() -> None:
@@ -132,13 +132,13 @@ def test_space_settings() -> None:
 
 
 def test_readme_has_the_two_set_up_commands() -> None:
-    commands = re.findall(r"^```bash\n(.*?)\n```", README, re.M | re.S)
+    commands = re.findall(r"^```bash\n(.*?)\n```", README, re.MULTILINE | re.DOTALL)
     assert commands[:2] == ["pip install -r requirements.txt && python app.py", "bash tests/run"]
 
 
 def tree_paths() -> list[str]:
     """The paths that the README's tree names: two spaces of indentation a level, folders end with a slash."""
-    tree = re.search(r"^```tree\n(.*?)^```", README, re.M | re.S)
+    tree = re.search(r"^```tree\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     assert tree, "the README has no ```tree block"
     found, folders = [], []
     for line in tree[1].splitlines():
