@@ -1,0 +1,92 @@
+"""The shape ledger: what every quantity's shape is declared to be, and what it was.
+
+Must not know: torch, figures, the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from explorer.axes import actual_shape, symbolic_shape
+from explorer.quantities import QUANTITIES
+
+
+class ShapeMismatch(ValueError):
+    """A captured tensor does not have the shape that its quantity declares."""
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One quantity: symbolic ("B×h×T_q×T_k") and actual shape, dtype, bytes, FLOPs.
+
+    agrees: whether the observed shape is the declared one (record refuses a trace where it is not)
+    note:   "" or what is special: an alias, an edit, or that it was computed on demand
+    """
+
+    name: str
+    symbol: str
+    title: str
+    stage: int
+    axes: tuple[str, ...]
+    symbolic: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    flops: int
+    agrees: bool
+    note: str
+
+
+class Recorded(Protocol):
+    """What the ledger reads of a trace."""
+
+    sizes: dict[str, int]
+    recomputed: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def edited(self) -> tuple[str, ...]: ...
+    def dtype(self, name: str) -> str: ...
+    def observed_shape(self, name: str) -> tuple[int, ...]: ...
+
+
+ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "int64": 8, "int32": 4}
+
+
+def check_shapes(observed: Mapping[str, tuple[int, ...]], sizes: Mapping[str, int]) -> None:
+    """Compare every observed shape with the declared one. Raises ShapeMismatch naming axes and sizes."""
+    for name, shape in observed.items():
+        if name not in QUANTITIES:
+            raise ShapeMismatch(f"A tap is named {name!r}, which explorer/quantities.py does not declare.")
+        axes = QUANTITIES[name].axes
+        declared = actual_shape(axes, sizes)
+        if shape != declared:
+            raise ShapeMismatch(
+                f"{name} is declared {symbolic_shape(axes)} = {'×'.join(map(str, declared))}, "
+                f"but {'×'.join(map(str, shape))} was observed."
+            )
+
+
+def ledger(trace: Recorded) -> list[LedgerRow]:
+    """One row for each quantity of the run, in the block's order."""
+    rows = []
+    for name in trace.names:
+        quantity = QUANTITIES[name]
+        shape, declared = trace.observed_shape(name), actual_shape(quantity.axes, trace.sizes)
+        dtype = trace.dtype(name)
+        cells = 1
+        for n in shape:
+            cells *= n
+        note = "edited" if name in trace.edited else "computed on demand" if name in trace.recomputed else ""
+        if not note and quantity.alias and not trace.sizes["P"]:
+            note = f"same memory as {quantity.alias}"
+        rows.append(
+            LedgerRow(
+                name, quantity.latex, quantity.title, quantity.stage, quantity.axes, symbolic_shape(quantity.axes),
+                shape, dtype, cells * ITEM_BYTES.get(dtype, 4), quantity.flops(trace.sizes), shape == declared, note,
+            )
+        )  # fmt: skip
+    return rows

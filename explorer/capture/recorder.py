@@ -1,0 +1,249 @@
+"""Runs a block once, keeping a reference to everything its taps show and applying edits on the way.
+
+Purpose: `record`. A tap is an `nn.Identity` under a ModuleDict called `taps`, named after the quantity it shows; a
+forward hook on it that returns a tensor replaces what the block goes on with.
+Must not know: how the block computes, where its weights come from, the page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from explorer.capture.trace import Kept, Trace
+from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
+from explorer.spec import Edit
+from explorer.switches import Switch, parse_switch
+
+Pair = tuple[Tensor, Tensor]
+_active: ContextVar[Recorder | None] = ContextVar("active_recorder", default=None)
+_locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_locks_guard = threading.Lock()
+
+
+class CaptureError(RuntimeError):
+    """The block did something that a record cannot hold, or an edit does not fit it."""
+
+
+def record(
+    block: nn.Module,
+    hidden_states: Tensor,
+    position_embeddings: Pair,
+    past_key_value: Pair | None = None,
+    attention_mask: Tensor | None = None,
+    edits: Iterable[Edit] = (),
+    *,
+    switches: Iterable[str] = (),
+    keep_scores: bool = True,
+) -> Trace:
+    """Run `block` once and return everything its taps showed.
+
+    block:               a MiniMindBlock, a course TransformerBlock, or any module with taps
+    hidden_states:       [B, T, D], the residual stream entering the block
+    position_embeddings: (cos, sin), each [T, Dh], for the positions of this call
+    past_key_value:      (K, V), each [B, Hkv, P, Dh], heads first; None without a cache
+    attention_mask:      [B, P + T], 1 for a real token and 0 for padding; None for no padding
+    edits:               what to set by hand; an edit of scores, masked_scores or probs forces the explicit path
+    switches:            named what-ifs (explorer.switches)
+    keep_scores:         False leaves scores, masked scores and probabilities unrecorded, so that the block may take
+                         its flash path; the trace then recomputes the rows that are asked for
+
+    The run happens under no_grad. Hooks that others put on the block stay and work; ours are removed in any case.
+    Raises CaptureError when a tap fires twice, or an edit has the wrong shape or names a tap that never fired.
+    """
+    block = getattr(block, "_orig_mod", block)  # a compiled module is captured uncompiled
+    recorder = Recorder(block, tuple(edits), tuple(map(parse_switch, switches)), keep_scores)
+    return recorder.run(hidden_states, position_embeddings, past_key_value, attention_mask)
+
+
+def find_taps(block: nn.Module) -> dict[str, nn.Module]:
+    """Quantity name -> tap, for every tap below `block`."""
+    taps: dict[str, nn.Module] = {}
+    for path, module in block.named_modules():
+        parent, name = ["", *path.split(".")][-2:]
+        if parent == "taps":
+            if name in taps:
+                raise CaptureError(f"Two taps are named {name!r}; a block shows each quantity once.")
+            taps[name] = module
+    if not taps:
+        raise CaptureError(f"{type(block).__name__} has no taps, so nothing of it can be recorded.")
+    return taps
+
+
+class Recorder:
+    """One recording: hooks, edits, and what was seen. Used once."""
+
+    def __init__(self, block: nn.Module, edits: Sequence[Edit], switches: Sequence[Switch], keep_scores: bool) -> None:
+        self.block = block
+        self.taps = find_taps(block)
+        self.parameters = dict(block.named_parameters())
+        in_force = [e for e in edits if e.on]
+        self.weight_edits = [e for e in in_force if e.target in self.parameters]
+        self.tap_edits: dict[str, list[Edit]] = {}
+        for edit in in_force:
+            if edit.target not in self.parameters:
+                self.tap_edits.setdefault(edit.target, []).append(edit)
+        self.switches = switches
+        self.keep_scores = keep_scores
+        self.seen: dict[str, Kept] = {}
+        self.before: dict[str, Kept] = {}
+        self.given: dict[str, Tensor] = {}
+
+    def run(self, hidden_states: Tensor, position_embeddings: Pair, past: Pair | None, mask: Tensor | None) -> Trace:
+        with ExitStack() as stack:
+            stack.enter_context(_lock_of(self.block))
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.no_grad())
+            hidden_states, cos, sin = map(_ordinary, (hidden_states, *position_embeddings))
+            past = (_ordinary(past[0]), _ordinary(past[1])) if past is not None else None
+            self._given(hidden_states, cos, sin, past, mask)
+            if past is not None:
+                past = (self.given["past_k"], self.given["past_v"])
+            stack.enter_context(self._hooked())
+            weights = self._weights()
+            inputs = (hidden_states, (self.given["rope_cos"], self.given["rope_sin"]))
+            options: dict[str, Any] = {} if past is None else {"past_key_value": past}
+            if mask is not None:
+                options["attention_mask"] = mask
+            if self.weight_edits:
+                torch.func.functional_call(self.block, weights, inputs, options, strict=False)
+            else:
+                self.block(*inputs, **options)
+        self._check_all_edits_used()
+        given = {name: Kept(tensor) for name, tensor in self.given.items()}
+        return Trace(
+            {**given, **self.seen}, self.before, {n: Kept(w) for n, w in weights.items()}, self.given_mask, self.block
+        )
+
+    def _given(self, hidden: Tensor, cos: Tensor, sin: Tensor, past: Pair | None, mask: Tensor | None) -> None:
+        """Note the inputs, and the mask: True where a query may not see a key, [B or 1, 1, Tq, Tk]."""
+        self.given = {"rope_cos": cos, "rope_sin": sin}
+        if past is not None:
+            self.given |= {"past_k": past[0], "past_v": past[1]}
+        for name in self.given:
+            self.given[name] = self._edited(name, self.given[name])
+        tokens, cached = hidden.shape[1], past[0].shape[2] if past is not None else 0
+        later = torch.ones(tokens, cached + tokens, dtype=torch.bool, device=hidden.device).triu(cached + 1)
+        self.given_mask = later[None, None].expand(hidden.shape[0], 1, -1, -1)
+        if mask is not None:
+            if mask.shape != (hidden.shape[0], cached + tokens):
+                raise CaptureError(
+                    f"attention_mask has shape {tuple(mask.shape)}; it takes [B, P + T] = "
+                    f"[{hidden.shape[0]}, {cached + tokens}], one entry for each key, cached ones first."
+                )
+            self.given_mask = self.given_mask | (mask == 0)[:, None, None, :].to(hidden.device)
+
+    def _weights(self) -> dict[str, Tensor]:
+        weights: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters.items()}
+        for edit in self.weight_edits:
+            weights[edit.target] = set_cells(weights[edit.target], edit)
+        return weights
+
+    @contextmanager
+    def _hooked(self) -> Iterator[None]:
+        handles, token = [], _active.set(self)
+        try:
+            for name, tap in self.taps.items():
+                if self.keep_scores or name not in SCORE_TAPS or self._touches_scores():
+                    handles.append(tap.register_forward_hook(self._hook(name)))
+            yield
+        finally:
+            _active.reset(token)
+            for handle in handles:
+                handle.remove()
+
+    def _touches_scores(self) -> bool:
+        return any(n in self.tap_edits for n in SCORE_TAPS) or any(s.sets_scores for s in self.switches)
+
+    def _hook(self, name: str) -> Any:
+        def hook(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
+            if _active.get() is not self:  # somebody else's forward passes through the same block
+                return None
+            if name in self.seen:
+                raise CaptureError(f"The tap {name!r} fired twice in one run; a record holds one value a quantity.")
+            computed = output.detach()
+            used = self._edited(name, computed)
+            self.seen[name] = Kept(used)
+            if used is computed:
+                return None
+            self.before[name] = Kept(computed)
+            return used
+
+        return hook
+
+    def _edited(self, name: str, computed: Tensor) -> Tensor:
+        """`computed` itself when nothing applies to `name`, else a new tensor."""
+        used = computed
+        for switch in self.switches:
+            rule = switch.kind.rules.get(name)
+            if rule is not None:
+                used = rule(_Seen(self), used, switch.argument).to(computed.dtype)
+        for edit in self.tap_edits.get(name, ()):
+            used = set_cells(used, edit)
+        return used
+
+    def _check_all_edits_used(self) -> None:
+        for name in self.tap_edits:
+            if name not in self.seen and name not in self.given:
+                if name not in QUANTITIES:
+                    raise unknown_name(name, [*self.taps, *self.parameters])
+                raise CaptureError(f"Nothing in this block computes {name!r}, so it cannot be edited.")
+
+
+class _Seen:
+    """What a switch's rule may read (explorer.switches.Values)."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._recorder.given_mask if name == "masked" else self._recorder.seen[name].read(name)
+
+    def size(self, letter: str) -> int:
+        for name, kept in self._recorder.seen.items():
+            axes = QUANTITIES[name].axes
+            if letter in axes:
+                return int(kept.tensor.shape[axes.index(letter)])
+        raise KeyError(letter)
+
+
+def set_cells(tensor: Tensor, edit: Edit) -> Tensor:
+    """A new tensor with the edit's cells set. Raises CaptureError when index or values do not fit."""
+    shape = tuple(tensor.shape)
+    if edit.index and len(edit.index) != len(shape):
+        raise CaptureError(f"{edit.target} has {len(shape)} axes {list(shape)}; index {list(edit.index)} does not fit.")
+    value = torch.as_tensor(edit.value, dtype=torch.float64).to(device=tensor.device, dtype=tensor.dtype)
+    if not edit.index:
+        if value.ndim and tuple(value.shape) != shape:
+            raise CaptureError(f"{edit.target} has shape {list(shape)}; the values given have {list(value.shape)}.")
+        return value.expand(shape).clone()
+    edited = tensor.clone()
+    try:
+        edited[tuple(slice(None) if i is None else i for i in edit.index)] = value
+    except IndexError:
+        raise CaptureError(
+            f"{edit.target} has shape {list(shape)}; index {list(edit.index)} is outside of it."
+        ) from None
+    return edited
+
+
+def _ordinary(tensor: Tensor) -> Tensor:
+    """Tensors made under inference_mode have no version counter: take a copy of those."""
+    return tensor.clone() if tensor.is_inference() else tensor
+
+
+def _lock_of(block: nn.Module) -> threading.RLock:
+    with _locks_guard:
+        return _locks.setdefault(block, threading.RLock())
+
+
+def hooks_on(block: nn.Module) -> Mapping[str, int]:
+    """Tap name -> number of forward hooks on it; for tests that look for leftovers."""
+    return {name: len(tap._forward_hooks) for name, tap in find_taps(block).items()}

@@ -1,0 +1,62 @@
+"""How much one run may ask for.
+
+Purpose: the bounds that RunSpec checks before anything is computed, set once for a server.
+Must not know: torch, what is computed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+ENVIRONMENT_PREFIX = "EXPLORER_LIMIT_"
+
+
+@dataclass
+class Limits:
+    """Upper bounds, each in the unit of its field; bytes are bytes, flops are multiplications and additions.
+
+    score_bytes: what scores, masked scores and probabilities of one run may take in memory
+    link:        characters of a permalink's query string
+    cache_bytes: what finished runs may take in the server's cache
+    """
+
+    B: int = 8
+    T: int = 1024
+    d_model: int = 1024
+    h: int = 32
+    d_ff: int = 4096
+    experts: int = 16
+    edits: int = 256
+    text: int = 4000
+    flops: float = 4e10
+    parameters: float = 4e7
+    score_bytes: int = 128 * 2**20
+    cache_bytes: int = 256 * 2**20
+    link: int = 16_000
+
+    def update(self, wanted: Mapping[str, str]) -> None:
+        """Set bounds by name from text, for example {"T": "2048"}. Raises ValueError naming the wrong entry."""
+        known = {f.name: float if f.type == "float" else int for f in fields(self)}
+        for name, text in wanted.items():
+            if name not in known:
+                raise ValueError(f"There is no limit {name!r}. Limits: {', '.join(known)}.")
+            try:
+                value = float(text)
+            except ValueError:
+                value = 0.0
+            if not 1 <= value < float("inf"):
+                raise ValueError(f"Limit {name} = {text!r} is not a positive number. Use for example {name}=64.")
+            setattr(self, name, known[name](value))
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Limits:
+    """The limits, with EXPLORER_LIMIT_T=2048 and the like applied."""
+    limits = Limits()
+    prefix = len(ENVIRONMENT_PREFIX)
+    limits.update({k[prefix:]: v for k, v in environment.items() if k.startswith(ENVIRONMENT_PREFIX)})
+    return limits
+
+
+LIMITS = from_environment()

@@ -1,0 +1,231 @@
+"""What to run: a frozen, validated description that the page, links, notebook, command line and API all share.
+
+Purpose: RunSpec (sizes, weights, positions, cache, edits, device) and Edit, with errors that help.
+Must not know: torch, how the block is computed, gradio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from explorer.axes import actual_shape
+from explorer.limits import LIMITS
+from explorer.quantities import QUANTITIES, weight_of
+from explorer.switches import parse_switch
+from explorer.typed import read_field
+from explorer.validation import check_rest, check_sizes, check_types
+
+CHECKPOINT_PREFIX = "checkpoint:"
+
+
+class SpecError(ValueError):
+    """A RunSpec that cannot be run. `errors` maps a field to one sentence: given, allowed, what to do."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        self.errors = dict(errors)
+        super().__init__(" ".join(self.errors.values()))
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One thing set by hand: after `target` is computed, the cells at `index` take `value`, and the block goes on.
+
+    target: a quantity (explorer.quantities.QUANTITIES) or a weight by its state_dict name
+    index:  one entry an axis, heads first; None stands for every position; () means the whole tensor
+    value:  a number, or for the whole tensor a nested tuple of its shape
+    on:     False keeps the edit in the list without applying it
+    """
+
+    target: str
+    index: tuple[int | None, ...] = ()
+    value: float | tuple[Any, ...] = 0.0
+    on: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", tuple(self.index))
+        object.__setattr__(self, "value", _frozen(self.value))
+
+    def label(self) -> str:
+        """For example "resid_pre[0, 0, 1] = 2"."""
+        where = "[" + ", ".join(":" if i is None else str(i) for i in self.index) + "]" if self.index else ""
+        return f"{self.target}{where} = {f'{self.value:.6g}' if isinstance(self.value, float) else 'given values'}"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that one run of one block depends on. The default is the two-token toy of the course.
+
+    B, T, d_model, h, h_kv, d_h, d_ff: sizes; h_kv, d_h and d_ff follow from the others when None
+    weights:    "toy" (all identity, a real SwiGLU solved for the course's update), "random" (drawn from `seed`)
+                or "checkpoint:NAME", a checkpoint that the server offers, of which block `layer` is used
+    text:       what a checkpoint reads; its tokens are cut to T
+    past:       tokens already in the cache when this call begins
+    padding:    left-padded positions, one count a batch row; () for none
+    angle_step: radians that feature pair 0 turns a position; rope_theta the RoPE base; yarn MiniMind's YaRN
+    qk_norm:    per-head RMSNorm of queries and keys; norm_eps the ε of every RMSNorm
+    experts:    0 for a dense feed-forward, else the number of experts, `experts_per_token` of them a token
+    attention:  "explicit", "flash" (scores computed on demand), or "auto" (explicit while scores fit the budget)
+    switches:   named what-ifs made of edits (explorer.switches)
+
+    Raises SpecError, naming every wrong field at once.
+    """
+
+    B: int = 1
+    T: int = 2
+    d_model: int = 2
+    h: int = 1
+    h_kv: int | None = None
+    d_h: int | None = None
+    d_ff: int | None = None
+    weights: str = "toy"
+    seed: int = 0
+    layer: int = 0
+    text: str = ""
+    past: int = 0
+    padding: tuple[int, ...] = ()
+    angle_step: float | None = None
+    rope_theta: float = 1e6
+    yarn: bool = False
+    qk_norm: bool | None = None
+    norm_eps: float = 1e-6
+    experts: int = 0
+    experts_per_token: int = 1
+    norm_topk: bool = True
+    attention: str = "auto"
+    dtype: str = "float32"
+    device: str = "auto"
+    edits: tuple[Edit, ...] = ()
+    switches: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edits", tuple(self.edits))
+        object.__setattr__(self, "switches", tuple(self.switches))
+        object.__setattr__(self, "padding", tuple(self.padding))
+        errors = check_types(self) or check_sizes(self, LIMITS) or check_rest(self, LIMITS)
+        if errors:
+            raise SpecError(errors)
+
+    # What follows from the fields.
+
+    @property
+    def kv_heads(self) -> int:
+        return self.h if self.h_kv is None else self.h_kv
+
+    @property
+    def head_dim(self) -> int:
+        return self.d_model // self.h if self.d_h is None else self.d_h
+
+    @property
+    def ffn_width(self) -> int:
+        return default_d_ff(self.d_model, self.weights) if self.d_ff is None else self.d_ff
+
+    @property
+    def step(self) -> float:
+        """The angle step in force: π/2 for the toy, 1 elsewhere, unless it was given."""
+        return self.angle_step if self.angle_step is not None else math.pi / 2 if self.weights == "toy" else 1.0
+
+    @property
+    def normalizes_heads(self) -> bool:
+        """Whether q_norm/k_norm apply: not in the toy, everywhere else, unless it was given."""
+        return self.qk_norm if self.qk_norm is not None else self.weights != "toy"
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The name of the checkpoint in use, or None."""
+        return self.weights.removeprefix(CHECKPOINT_PREFIX) if self.weights.startswith(CHECKPOINT_PREFIX) else None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Axis letter -> length."""
+        return {
+            "B": self.B, "T": self.T, "Tq": self.T, "Tk": self.past + self.T, "P": self.past, "D": self.d_model,
+            "H": self.h, "Hkv": self.kv_heads, "Dh": self.head_dim, "C": self.h * self.head_dim,
+            "Ckv": self.kv_heads * self.head_dim, "F": self.ffn_width, "E": self.experts, "k": self.experts_per_token,
+        }  # fmt: skip
+
+    @property
+    def score_bytes(self) -> int:
+        """What scores, masked scores and probabilities take together in float32, which a Trace keeps."""
+        return 3 * 4 * self.B * self.h * self.T * (self.past + self.T)
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the run records scores: asked for, forced by an edit of them, or small enough."""
+        if self.attention == "explicit" or self.edits_scores or self.past or any(self.padding) or self.T == 1:
+            return True
+        return self.attention == "auto" and self.score_bytes <= LIMITS.score_bytes
+
+    @property
+    def edits_scores(self) -> bool:
+        """Whether an edit or switch in force sets scores, masked_scores or probs."""
+        by_edit = any(e.on and e.target in ("scores", "masked_scores", "probs") for e in self.edits)
+        return by_edit or any(parse_switch(s).sets_scores for s in self.switches)
+
+    def shape(self, target: str) -> tuple[int, ...]:
+        """The shape that a quantity or weight has under this spec. Raises UnknownName."""
+        return actual_shape(axes_of(target), self.sizes)
+
+    def with_edit(self, edit: Edit) -> RunSpec:
+        """This spec with `edit` in force, in place of an earlier edit of the same cells."""
+        kept = tuple(e for e in self.edits if (e.target, e.index) != (edit.target, edit.index))
+        return replace(self, edits=(*kept, edit))
+
+    def unedited(self) -> RunSpec:
+        """This spec without edits and switches."""
+        return replace(self, edits=(), switches=())
+
+    def given(self) -> dict[str, Any]:
+        """The fields that differ from the defaults."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
+
+    @classmethod
+    def parse(cls, typed: Mapping[str, object], **more: Any) -> RunSpec:
+        """A spec from what a person typed: text is read as the field's type, empty text means the default.
+
+        Raises SpecError naming every wrong field.
+        """
+        values, errors = dict(more), {}
+        known = {f.name: f for f in fields(cls)}
+        for name, text in typed.items():
+            if name not in known:
+                errors[name] = f"There is no setting {name!r}. Settings: {', '.join(known)}."
+                continue
+            try:
+                if not (isinstance(text, str) and not text.strip() and name != "text"):
+                    values[name] = read_field(name, text)
+            except ValueError as error:
+                errors[name] = str(error)
+        if errors:
+            raise SpecError(errors)
+        return cls(**values)
+
+
+def axes_of(target: str) -> tuple[str, ...]:
+    """The axis letters of a quantity, or of a weight as stored. Raises UnknownName."""
+    return QUANTITIES[target].axes if target in QUANTITIES else weight_of(target).axes
+
+
+def default_d_ff(d_model: int, weights: str) -> int:
+    """The hidden width when none is given: 2 for the toy, MiniMind's ⌈π·d_model / 64⌉·64 from 64 on, else 2·d_model."""
+    if weights == "toy":
+        return 2
+    return math.ceil(d_model * math.pi / 64) * 64 if d_model >= 64 else 2 * d_model
+
+
+def _frozen(value: Any) -> float | tuple[Any, ...]:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(v) for v in value)
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+PRESETS: dict[str, RunSpec] = {
+    "toy": RunSpec(),
+    "capstone": RunSpec(B=2, T=5, d_model=12, h=3, weights="random"),
+    "gqa": RunSpec(B=1, T=6, d_model=16, h=4, h_kv=2, weights="random"),
+    "minimind3": RunSpec(T=64, d_model=768, h=8, h_kv=4, d_h=96, d_ff=2432, weights="random"),
+}
