@@ -16,7 +16,7 @@ OPTIONAL = ("h_kv", "d_h", "d_ff", "angle_step", "qk_norm")
 
 def read_field(name: str, text: object) -> object:
     """What was typed into the field `name`, as the field's type. Raises ValueError: given, allowed, what to do."""
-    if isinstance(text, str):
+    if isinstance(text, str) and name != "text":
         text = text.strip().replace("−", "-")
     if name == "padding":
         return _read_padding(text)
