@@ -1,0 +1,93 @@
+"""Scores and probabilities of attention, one heatmap a head: queries down, keys across.
+
+Purpose: the figures "masked_scores" and "probs" and what they say in words.
+Must not know: torch, Trace, how scores are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.draw.figure import figure, layout, legend
+from explorer.draw.heatmap import Pane, Style, pane_grid, state_legend
+from explorer.draw.numbers import Array, number, row
+from explorer.draw.scales import GLYPHS, Figure, states
+from explorer.draw.words import say
+
+MOST_HEADS = 16
+MOST_CELLS = 12_288
+MOST_ROWS_IN_WORDS = 8
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What one batch row's attention figures are drawn from.
+
+    heads:  the numbers of the heads that are drawn (shown_heads)
+    values: [len(heads), Tq, Tk] their masked scores or probabilities
+    future, padded: bool [Tq, Tk], True where the mask hides a key because it comes later, or because it is padding
+    past:   keys that come from the cache; the first query stands at this position
+    head:   the head in focus, one of `heads`
+    """
+
+    heads: Sequence[int]
+    values: Array
+    future: Array
+    padded: Array
+    past: int = 0
+    head: int = 0
+
+
+def masked_scores_figure(a: Attention, lang: str = "en") -> Figure:
+    """Scores after the mask: signed scale; a hidden key's −∞ is a grey cell, not a very low score."""
+    return _figure(a, "masked_scores", "signed", -np.inf, GLYPHS, lang)
+
+
+def probs_figure(a: Attention, lang: str = "en") -> Figure:
+    """Probabilities: 0 to 1; a hidden key's exact 0 is a grey cell, apart from a merely small probability."""
+    return _figure(a, "probs", "unit", 0.0, ("", "0", "0", *GLYPHS[3:]), lang)
+
+
+def shown_heads(heads: int, head: int) -> range:
+    """The heads that are drawn: all, or MOST_HEADS of them around `head`."""
+    first = min(max(0, head - MOST_HEADS // 2), max(0, heads - MOST_HEADS))
+    return range(first, min(heads, first + MOST_HEADS))
+
+
+def _figure(a: Attention, key: str, scale: str, hidden: float, glyphs: tuple[str, ...], lang: str) -> Figure:
+    codes = states(a.values, a.future, a.padded, hidden)
+    side = int(np.sqrt(MOST_CELLS / len(a.heads)))
+    style = Style(scale, (say(lang, "axis.query"), say(lang, "axis.key")), key, (side, side), True, glyphs)
+    panes = [
+        Pane(say(lang, "head", head=h), v, c, (a.past, 0)) for h, v, c in zip(a.heads, a.values, codes, strict=True)
+    ]
+    data, axes = pane_grid(panes, style, lang)
+    rows = -(-len(panes) // 4)
+    height = 60 + rows * (250 if len(panes) < 3 else 200)
+    text = say(lang, f"{key}.text", head=a.head, rows=_rows_in_words(a, lang))
+    data += state_legend(codes, lang)
+    return figure(key, say(lang, f"{key}.title"), text, data, layout(height, **axes, **legend()) | _room())
+
+
+def _room() -> dict[str, object]:
+    return {"margin": {"l": 44, "r": 12, "t": 50, "b": 36}}
+
+
+def _rows_in_words(a: Attention, lang: str) -> str:
+    """Each query's row while rows are short, else its three largest keys; at most MOST_ROWS_IN_WORDS queries."""
+    focus = a.values[list(a.heads).index(a.head)].astype(np.float64)
+    queries, keys = focus.shape
+    chosen = np.unique(np.linspace(0, queries - 1, min(queries, MOST_ROWS_IN_WORDS)).round().astype(int))
+    parts = []
+    for i in chosen:
+        values = focus[i]
+        if keys <= 6:
+            shown = row(values)
+        else:
+            best = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")[::-1][:3]
+            shown = ", ".join(say(lang, "key.value", key=int(j), value=number(values[j])) for j in best)
+        parts.append(say(lang, "query.row", query=int(i) + a.past, row=shown))
+    return "; ".join(parts)

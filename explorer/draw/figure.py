@@ -1,0 +1,159 @@
+"""What all figures share: layout, panes, axes, stems, and the way to plotly's own object.
+
+Purpose: assemble traces into one figure dictionary `{"id", "title", "text", "data", "layout"}`.
+Must not know: which figure is built.
+
+Rules that keep redrawing cheap: only heatmaps and unstacked scatters; for the same sizes the number of traces, the
+lengths of their arrays and the layout stay the same, so an update changes arrays (and, in steps, `zmin`/`zmax`
+or an axis range). Layouts have no template, no background and no font of their own: they take the page's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from explorer.draw.numbers import Array, plain
+from explorer.draw.scales import PALETTE, Figure, paint, themed
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Trace = dict[str, Any]
+FAINT = "rgba(128,128,128,0.22)"
+LINE = "rgba(128,128,128,0.55)"
+CLEAR = "rgba(0,0,0,0)"
+
+
+def layout(height: int, **more: Any) -> dict[str, Any]:
+    """The common layout; `more` is added to it."""
+    return {
+        "height": height,
+        "margin": {"l": 44, "r": 12, "t": 26, "b": 36},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"family": "inherit", "size": 12},
+        "hovermode": "closest",
+        "showlegend": False,
+        **more,
+    }
+
+
+def legend() -> dict[str, Any]:
+    """Layout entries of a legend above the panes."""
+    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "yref": "container"}
+    return {"showlegend": True, "legend": {**place, "y": 0.995, "yanchor": "top", "bgcolor": CLEAR}}
+
+
+def spread(n: int, gap: float) -> list[tuple[float, float]]:
+    """n domains of equal width over 0 to 1, `gap` apart."""
+    width = (1 - gap * (n - 1)) / n
+    return [(round(i * (width + gap), 4), round(i * (width + gap) + width, 4)) for i in range(n)]
+
+
+def suffix(pane: int) -> str:
+    """Plotly's axis numbering: "" for the first pane, "2" for the second."""
+    return "" if pane == 0 else str(pane + 1)
+
+
+def whole_axis(n: int, start: int = 0, title: str = "", most: int = 10, down: bool = False) -> dict[str, Any]:
+    """An axis of whole numbers start … start+n−1 with at most about `most` ticks; `down` counts from the top."""
+    low, high = start - 0.5, start + n - 0.5
+    raw = max(1, int(np.ceil(n / most)))
+    step = next(s * 10**p for p in range(6) for s in (1, 2, 5) if s * 10**p >= raw)
+    axis: dict[str, Any] = {
+        "range": [high, low] if down else [low, high],
+        "tickmode": "linear",
+        "tick0": 0,
+        "dtick": step,
+        "showgrid": False,
+        "zeroline": False,
+    }
+    if title:
+        axis["title"] = {"text": title, "standoff": 4}
+    return axis
+
+
+def value_axis(low: float, high: float, title: str = "") -> dict[str, Any]:
+    """An axis of magnitudes with faint grid lines."""
+    axis: dict[str, Any] = {
+        "range": [low, high],
+        "gridcolor": FAINT,
+        "zerolinecolor": LINE,
+        "zeroline": True,
+        "nticks": 6,
+    }
+    if title:
+        axis["title"] = {"text": title, "standoff": 4}
+    return axis
+
+
+def place(
+    axes: dict[str, Any], pane: int, x: dict[str, Any], y: dict[str, Any], box: Sequence[Sequence[float]]
+) -> None:
+    """Put an x and a y axis into `axes` (a layout) as pane number `pane` over box = (x domain, y domain)."""
+    s = suffix(pane)
+    axes[f"xaxis{s}"] = {**x, "domain": list(box[0]), "anchor": f"y{s}"}
+    axes[f"yaxis{s}"] = {**y, "domain": list(box[1]), "anchor": f"x{s}"}
+
+
+def heading(pane: int, text: str) -> dict[str, Any]:
+    """A title above a pane, as a layout annotation."""
+    s = suffix(pane)
+    where = {"xref": f"x{s} domain", "yref": f"y{s} domain", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
+    return {**where, "text": text, "showarrow": False, "font": {"size": 12}}
+
+
+def stems(name: str, at: Array, heights: Array, role: str, hover: str, pane: int = 0, **more: Any) -> Trace:
+    """One lollipop a value: a thin line from 0 to the value with a mark at its end.
+
+    at, heights: [n]. A height that is not finite leaves a gap.
+    """
+    n = len(at)
+    x, y = np.full(3 * n, np.nan), np.full(3 * n, np.nan)
+    x[0::3], x[1::3] = at, at
+    y[0::3], y[1::3] = 0, heights
+    y[0::3][~np.isfinite(np.asarray(heights, dtype=np.float64))] = np.nan
+    s = suffix(pane)
+    colour = PALETTE["light"][role]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": plain(x),
+        "y": plain(y),
+        "xaxis": f"x{s}",
+        "yaxis": f"y{s}",
+        "connectgaps": False,
+        "line": {"color": colour, "width": 1.5},
+        "marker": {"color": colour, "size": [0, 9, 0] * n, "symbol": more.pop("symbol", "circle"), "opacity": 1},
+        "hovertemplate": hover,
+        "meta": paint(line_color=role, marker_color=role),
+        **more,
+    }
+
+
+def figure(key: str, title: str, text: str, data: list[Trace], shape: dict[str, Any]) -> Figure:
+    """The figure dictionary that page, notebook and API share."""
+    return {"id": key, "title": title, "text": text, "data": data, "layout": shape}
+
+
+def to_plotly(fig: Figure, theme: str = "light") -> go.Figure:
+    """The figure as plotly.graph_objects.Figure, with its title, for notebooks and files."""
+    import plotly.graph_objects as go
+
+    coloured = themed(fig, theme)
+    shape = {**coloured["layout"], "template": "none"}
+    shape["margin"] = {**shape["margin"], "t": shape["margin"]["t"] + 34}
+    shape["height"] = shape["height"] + 34
+    shape["title"] = {"text": fig["title"], "font": {"size": 15}, "x": 0.01, "xanchor": "left"}
+    shape["font"] = {
+        **shape["font"],
+        "family": "system-ui, sans-serif",
+        "color": "#1f2430" if theme == "light" else "#e6e9ef",
+    }
+    if theme == "dark":
+        shape["paper_bgcolor"] = shape["plot_bgcolor"] = "#14171d"
+    return go.Figure({"data": coloured["data"], "layout": shape})

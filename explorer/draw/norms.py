@@ -1,0 +1,97 @@
+"""Lengths of rows: the RMS of each token around a norm, and the length of each head's vectors.
+
+Purpose: the figures "norm", "projections" and the comparison of RMSNorm with LayerNorm on one row.
+Must not know: torch, Trace, which block this is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.draw.figure import LINE, Trace, figure, layout, place, stems, value_axis, whole_axis
+from explorer.draw.heatmap import Pane, Style, pane_grid
+from explorer.draw.numbers import Array, number, row
+from explorer.draw.residual import chosen_tokens, norms
+from explorer.draw.scales import Figure, nice_limit
+from explorer.draw.words import say
+
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
+
+
+def rms(values: Array) -> Array:
+    """Root of the mean square of each row, [...] float64."""
+    return np.asarray(np.sqrt(np.square(np.asarray(values, dtype=np.float64)).mean(-1)))
+
+
+def norm_figure(before: tuple[str, Array], after: tuple[str, Array], past: int = 0, lang: str = "en") -> Figure:
+    """RMS of each token's row before and after a norm; each is (symbol, [T, D])."""
+    tokens = chosen_tokens(before[1].shape[0])
+    both = [(before[0], rms(before[1])), (after[0], rms(after[1]))]
+    data: list[Trace] = [_line_at_one(tokens, past)]
+    for i, (name, values) in enumerate(both):
+        at = tokens + past + (i - 0.5) * 0.2
+        symbol = "circle" if i else "circle-open"
+        trace = stems(name, at, values[tokens], "resid", say(lang, "rms.hover", name=name), symbol=symbol)
+        data.append(trace | {"customdata": np.repeat(tokens + past, 3).tolist()})
+    axes: dict[str, object] = {}
+    top = nice_limit(both[0][1], both[1][1], np.ones(1))
+    x = whole_axis(int(tokens[-1]) + 1, past, say(lang, "axis.token"))
+    place(axes, 0, x, value_axis(0, 1.06 * top, "RMS"), ((0, 1), (0, 1)))
+    some = tokens[np.unique(np.linspace(0, len(tokens) - 1, min(len(tokens), 6)).round().astype(int))]
+    parts = [say(lang, "norm.row", token=int(t) + past, before=both[0][1][t], after=both[1][1][t]) for t in some]
+    text = say(lang, "norm.text", before=before[0], after=after[0], rows="; ".join(parts))
+    shape = layout(230, **axes, showlegend=True, legend=LEGEND)
+    return figure("norm", say(lang, "norm.title"), text, data, shape)
+
+
+def _line_at_one(tokens: Array, past: int) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [past - 0.5, int(tokens[-1]) + past + 0.5],
+        "y": [1, 1],
+        "line": {"color": LINE, "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def projections_figure(parts: Sequence[tuple[str, Array]], past: int = 0, lang: str = "en") -> Figure:
+    """Length of each head's vector for each token; parts are (symbol, [heads, T, Dh]), queries first."""
+    style = Style("magnitude", (say(lang, "axis.head"), say(lang, "axis.token")), "length", (32, 64))
+    panes = [Pane(say(lang, "length.of", name=name), norms(values), starts=(0, past)) for name, values in parts]
+    data, axes = pane_grid(panes, style, lang, across=3)
+    told = []
+    for name, values in parts:
+        lengths = norms(values)
+        finite = lengths[np.isfinite(lengths)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (np.nan, np.nan)
+        told.append(say(lang, "projections.part", name=name, heads=len(values), low=low, high=high))
+    height = 110 + 22 * max(3, min(32, max(len(v) for _, v in parts)))
+    return figure("projections", say(lang, "projections.title"), " ".join(told), data, layout(height, **axes))
+
+
+def norm_comparison_figure(given: Array, rms_normed: Array, layer_normed: Array, lang: str = "en") -> Figure:
+    """One row of features as given, after RMSNorm, and after LayerNorm; [D] each."""
+    n = len(given)
+    series = [
+        ("given", given, "resid", "circle-open"),
+        ("rms", rms_normed, "q", "circle"),
+        ("layer", layer_normed, "ffn", "diamond"),
+    ]
+    data, told = [], []
+    for i, (key, values, role, symbol) in enumerate(series):
+        name = say(lang, f"compare.{key}")
+        at = np.arange(n) + (i - 1) * 0.2
+        trace = stems(name, at, values, role, say(lang, "compare.hover", name=name), symbol=symbol)
+        data.append(trace | {"customdata": np.repeat(np.arange(n), 3).tolist()})
+        told.append(
+            say(lang, "compare.text", name=name, row=row(values), mean=number(np.mean(values)), rms=float(rms(values)))
+        )
+    axes: dict[str, object] = {}
+    top = 1.08 * nice_limit(*(v for _, v, _, _ in series))
+    place(axes, 0, whole_axis(n, 0, say(lang, "axis.feature")), value_axis(-top, top), ((0, 1), (0, 1)))
+    shape = layout(260, **axes, showlegend=True, legend=LEGEND)
+    return figure("norm_comparison", say(lang, "compare.title"), " ".join(told), data, shape)
