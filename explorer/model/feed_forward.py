@@ -82,11 +82,9 @@ class Dispatch:
 class MOEFeedForward(nn.Module):
     """Each token takes the sum of its k best experts, weighted by the router: x [B,T,D] -> [B,T,D].
 
-    `aux_loss` holds the balancing loss of the last forward pass in training mode (zero outside it); the model adds up
-    its layers'.
+    `aux_loss` holds the balancing loss of the last forward pass, a scalar, zero outside training mode; a model adds up
+    its blocks'.
     """
-
-    aux_loss: Tensor
 
     def __init__(self, config: MiniMindConfig) -> None:
         super().__init__()
@@ -99,7 +97,7 @@ class MOEFeedForward(nn.Module):
             for _ in range(config.num_experts)
         )
         self.act = ACTIVATIONS[config.hidden_act]
-        self.aux_loss = torch.zeros(())
+        self.aux_loss: Tensor | None = None
         self.taps = taps(
             *("router_logits", "router_probs", "expert_index", "expert_weight"),
             *("expert_gate", "expert_up", "expert_hidden", "expert_out", "ffn_out"),
