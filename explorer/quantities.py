@@ -87,9 +87,9 @@ WEIGHTS: dict[str, Weight] = {
         Weight(K_GAMMA, 2, ("Dh",), r"\gamma_k", "scale of the per-head key norm", "k"),
         Weight(WO, 6, ("D", "C"), "W_O", "output projection", "attn"),
         Weight(NORM2, 8, ("D",), r"\gamma_2", "scale of the second RMSNorm", "resid"),
-        Weight(W_GATE, 8, ("F", "D"), r"W_{gate}", "gate projection", "ffn"),
-        Weight(W_UP, 8, ("F", "D"), r"W_{up}", "up projection", "ffn"),
-        Weight(W_DOWN, 8, ("D", "F"), r"W_{down}", "down projection", "ffn"),
+        Weight(W_GATE, 8, ("F", "D"), r"W_{\text{gate}}", "gate projection", "ffn"),
+        Weight(W_UP, 8, ("F", "D"), r"W_{\text{up}}", "up projection", "ffn"),
+        Weight(W_DOWN, 8, ("D", "F"), r"W_{\text{down}}", "down projection", "ffn"),
         Weight(W_ROUTER, 8, ("E", "D"), "W_r", "router", "ffn"),
     )
 }
@@ -115,8 +115,8 @@ QUANTITIES: dict[str, Quantity] = {
     for q in (
         # What the block is given.
         Quantity("resid_pre", 0, X, "X", "residual stream entering the block", "resid"),
-        Quantity("past_k", 0, ("B", "Hkv", "P", "Dh"), "K_{past}", "cached keys, already rotated", "k"),
-        Quantity("past_v", 0, ("B", "Hkv", "P", "Dh"), "V_{past}", "cached values", "v"),
+        Quantity("past_k", 0, ("B", "Hkv", "P", "Dh"), r"K_{\text{past}}", "cached keys, already rotated", "k"),
+        Quantity("past_v", 0, ("B", "Hkv", "P", "Dh"), r"V_{\text{past}}", "cached values", "v"),
         Quantity("rope_cos", 0, ("T", "Dh"), r"\cos m\theta", "RoPE cosines of this call's positions", "resid"),
         Quantity("rope_sin", 0, ("T", "Dh"), r"\sin m\theta", "RoPE sines of this call's positions", "resid"),
         # 1 Normalize.
@@ -138,9 +138,9 @@ QUANTITIES: dict[str, Quantity] = {
                  formula=f.q_rot, flops=_count("B T C", 3)),
         Quantity("k_rot", 3, KV4, "K'", "rotated keys", "k", inputs=("k_norm", "rope_cos", "rope_sin"),
                  formula=f.k_rot, flops=_count("B T Ckv", 3)),
-        Quantity("present_k", 3, ("B", "Hkv", "Tk", "Dh"), "K'_{all}", "keys of the cache and of this call", "k",
+        Quantity("present_k", 3, ("B", "Hkv", "Tk", "Dh"), r"K'_{\text{all}}", "keys, cached ones first", "k",
                  inputs=("past_k", "k_rot"), formula=f.present_k, alias="k_rot"),
-        Quantity("present_v", 3, ("B", "Hkv", "Tk", "Dh"), "V_{all}", "values of the cache and of this call", "v",
+        Quantity("present_v", 3, ("B", "Hkv", "Tk", "Dh"), r"V_{\text{all}}", "values, cached ones first", "v",
                  inputs=("past_v", "v"), formula=f.present_v, alias="v"),
         # 4 Score and mask.
         Quantity("scores", 4, SCORES, "S", "scores: each query against each key", "score",
@@ -153,9 +153,9 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("heads", 5, ("B", "H", "Tq", "Dh"), "O", "blended values, one row a query", "v",
                  inputs=("probs", "present_v"), mixes="Tk", formula=f.heads, flops=_count("B H Tq Tk Dh", 2)),
         # 6 Concatenate and project.
-        Quantity("concat", 6, ("B", "T", "C"), r"\mathrm{concat}(O)", "heads side by side", "attn", inputs=("heads",),
+        Quantity("concat", 6, ("B", "T", "C"), r"\text{concat}(O)", "heads side by side", "attn", inputs=("heads",),
                  formula=f.concat),
-        Quantity("attn_out", 6, X, r"O_{attn}", "attention update", "attn", inputs=("concat", WO), mixes="C",
+        Quantity("attn_out", 6, X, r"O_{\text{attn}}", "attention update", "attn", inputs=("concat", WO), mixes="C",
                  formula=f.attn_out, flops=_count("B T C D", 2)),
         # 7 First residual.
         Quantity("resid_mid", 7, X, "Y", "stream after attention", "resid", inputs=("resid_pre", "attn_out"),
@@ -167,11 +167,11 @@ QUANTITIES: dict[str, Quantity] = {
                  formula=f.gate, flops=_count("B T D F", 2), only="dense"),
         Quantity("up", 8, HIDDEN, "U", "what the gate lets through", "ffn", inputs=("ffn_norm", W_UP), mixes="D",
                  formula=f.up, flops=_count("B T D F", 2), only="dense"),
-        Quantity("hidden", 8, HIDDEN, r"\mathrm{SiLU}(G)\odot U", "gated hidden features", "ffn", inputs=("gate", "up"),
+        Quantity("hidden", 8, HIDDEN, r"\text{SiLU}(G)\odot U", "gated hidden features", "ffn", inputs=("gate", "up"),
                  formula=f.hidden, flops=_count("B T F", 5), only="dense"),
         Quantity("router_logits", 8, ("B", "T", "E"), "R", "router scores", "ffn", inputs=("ffn_norm", W_ROUTER),
                  mixes="D", formula=f.router_logits, flops=_count("B T D E", 2), only="moe"),
-        Quantity("router_probs", 8, ("B", "T", "E"), r"\mathrm{softmax}(R)", "router probabilities", "prob", "unit",
+        Quantity("router_probs", 8, ("B", "T", "E"), r"\text{softmax}(R)", "router probabilities", "prob", "unit",
                  inputs=("router_logits",), mixes="E", formula=f.router_probs, flops=_count("B T E", 3), only="moe"),
         Quantity("expert_index", 8, SLOT, "e", "experts a token is sent to", "ffn", "index", inputs=("router_probs",),
                  formula=f.expert_index, only="moe"),
@@ -183,7 +183,7 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("expert_up", 8, SLOT_F, "U_e", "what that gate lets through", "ffn",
                  inputs=("ffn_norm", "expert_index"), mixes="D", formula=f.expert_up,
                  flops=_count("B T k D F", 2), only="moe"),
-        Quantity("expert_hidden", 8, SLOT_F, r"\mathrm{SiLU}(G_e)\odot U_e", "gated hidden features of that expert",
+        Quantity("expert_hidden", 8, SLOT_F, r"\text{SiLU}(G_e)\odot U_e", "gated hidden features of that expert",
                  "ffn", inputs=("expert_gate", "expert_up"), formula=f.expert_hidden,
                  flops=_count("B T k F", 5), only="moe"),
         Quantity("expert_out", 8, ("B", "T", "k", "D"), "F_e", "that expert's answer", "ffn",
@@ -191,7 +191,7 @@ QUANTITIES: dict[str, Quantity] = {
                  flops=_count("B T k F D", 2), only="moe"),
         Quantity("ffn_out", 8, X, "F", "feed-forward update", "ffn", inputs=("hidden", W_DOWN), mixes="F",
                  formula=f.ffn_out, flops=_count("B T F D", 2)),
-        Quantity("resid_post", 8, X, "X_{next}", "residual stream leaving the block", "resid",
+        Quantity("resid_post", 8, X, r"X_{\text{next}}", "residual stream leaving the block", "resid",
                  inputs=("resid_mid", "ffn_out"), formula=f.resid_post, flops=_count("B T D")),
     )
 }  # fmt: skip
@@ -230,6 +230,6 @@ def weight_of(name: str) -> Weight:
     if len(parts) == 5 and parts[:2] == ["mlp", "experts"] and parts[2].isdigit():
         base = WEIGHTS.get(f"mlp.{parts[3]}.weight")
         if base is not None:
-            latex = base.latex[:-1] + f"}}^{{({parts[2]})}}"
+            latex = f"{base.latex}^{{({parts[2]})}}"
             return Weight(name, base.stage, base.axes, latex, f"expert {parts[2]}: {base.title}", base.role)
     raise unknown_name(name, [*QUANTITIES, *WEIGHTS])
