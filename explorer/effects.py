@@ -57,7 +57,7 @@ def _effect(spec: RunSpec, output: NDArray[np.float64], switch: str) -> Effect:
     changed = run(replace(spec, switches=(*spec.switches, switch)))["resid_post"].astype(np.float64)
     difference, size = np.linalg.norm(changed - output, axis=-1), np.linalg.norm(output, axis=-1)
     tokens = np.divide(difference, size, out=np.zeros_like(size), where=size > 0)
-    whole = float(np.linalg.norm(difference) / max(np.linalg.norm(size), 1e-30))
+    whole = float(np.linalg.norm(difference)) / max(float(np.linalg.norm(size)), 1e-30)
     kind = parse_switch(switch).kind
     title = f"{kind.title} ({switch.partition(':')[2]})" if kind.argument else kind.title
     stage = min(QUANTITIES[name].stage for name in kind.rules)
