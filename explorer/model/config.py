@@ -84,9 +84,9 @@ class RopeScaling:
 class MiniMindConfig:
     """MiniMind's configuration; the defaults are MiniMind-3's published shape.
 
-    A field left at None is filled in from the others when the object is built: head_dim = hidden_size // heads,
-    intermediate_size = ⌈π·hidden_size/64⌉·64, moe_intermediate_size = intermediate_size; and with
-    inference_rope_scaling on, rope_scaling gets YaRN's defaults.
+    A field left at None is filled in from the others when the object is built: num_key_value_heads = heads,
+    head_dim = hidden_size // heads, intermediate_size = ⌈π·hidden_size/64⌉·64, moe_intermediate_size =
+    intermediate_size; and with inference_rope_scaling on, rope_scaling gets YaRN's defaults.
 
     Raises ConfigError (a ValueError) for a value that no model can have.
     """
@@ -120,10 +120,10 @@ class MiniMindConfig:
     pad_token_id: int | None = 0
 
     def __post_init__(self) -> None:
-        for name in _SIZES:
+        for name in ("hidden_size", "num_attention_heads"):
             _require_size(name, getattr(self, name))
         self._fill_in()
-        for name in ("head_dim", "intermediate_size", "moe_intermediate_size"):
+        for name in _SIZES:
             _require_size(name, getattr(self, name))
         self._check_heads()
         self._check_numbers()
@@ -146,6 +146,7 @@ class MiniMindConfig:
                 f"num_attention_heads={self.num_attention_heads} does not divide hidden_size={self.hidden_size}; "
                 f"choose one of {_divisors(self.hidden_size)}, or set head_dim yourself"
             )
+        fill("num_key_value_heads", self.num_attention_heads)
         fill("head_dim", self.hidden_size // self.num_attention_heads)
         fill("intermediate_size", math.ceil(self.hidden_size * math.pi / 64) * 64)
         fill("moe_intermediate_size", self.intermediate_size)
@@ -178,11 +179,8 @@ class MiniMindConfig:
 
     @property
     def yarn(self) -> RopeScaling | None:
-        """YaRN's numbers where they apply: scaling is on, and the context is longer than it was in training."""
-        scaling = self.rope_scaling
-        if not self.inference_rope_scaling or scaling is None:
-            return None
-        return scaling if self.max_position_embeddings > scaling.original_max_position_embeddings else None
+        """YaRN's numbers where scaling is on. It slows frequencies only if the context is longer than in training."""
+        return self.rope_scaling if self.inference_rope_scaling else None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data that JSON can hold; `from_dict` reads them back."""
@@ -212,14 +210,9 @@ class MiniMindConfig:
 
 
 _SIZES = (
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "vocab_size",
-    "max_position_embeddings",
-    "num_experts",
-    "num_experts_per_tok",
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim"),
+    *("intermediate_size", "vocab_size", "max_position_embeddings"),
+    *("num_experts", "num_experts_per_tok", "moe_intermediate_size"),
 )
 
 

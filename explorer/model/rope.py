@@ -34,7 +34,7 @@ def rope_frequencies(config: MiniMindConfig) -> Tensor:
     exponent = torch.arange(0, width, 2, dtype=torch.float32, device="cpu") / width
     frequencies: Tensor = 1.0 / (config.rope_theta**exponent)
     yarn = config.yarn
-    if yarn is None:
+    if yarn is None or config.max_position_embeddings <= yarn.original_max_position_embeddings:
         return frequencies
 
     def pair_turning(turns: float) -> float:
