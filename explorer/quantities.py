@@ -10,6 +10,7 @@ al. 2023 §2.2); RMSNorm, Zhang & Sennrich 2019 §4; SwiGLU, Shazeer 2020 §2; g
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -198,6 +199,8 @@ QUANTITIES: dict[str, Quantity] = {
 
 GIVEN = tuple(q.name for q in QUANTITIES.values() if q.stage == 0)
 SCORE_TAPS = ("scores", "masked_scores", "probs")
+LONGEST_NAME = 60
+EXPERT_WEIGHT = re.compile(r"mlp\.experts\.(0|[1-9][0-9]{0,3})\.(gate|up|down)_proj\.weight")
 
 
 class UnknownName(KeyError):
@@ -209,9 +212,10 @@ class UnknownName(KeyError):
 
 def unknown_name(name: str, known: list[str]) -> UnknownName:
     """The error to raise for `name`, with what was probably meant."""
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    asked = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    near = get_close_matches(asked, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return UnknownName(f"No quantity or weight is named {name!r}.{hint} Known: {', '.join(known)}.")
+    return UnknownName(f"No quantity or weight is named {asked!r}.{hint} Known: {', '.join(known)}.")
 
 
 def expert_weight_name(expert: int, part: str) -> str:
@@ -226,10 +230,9 @@ def weight_of(name: str) -> Weight:
     """
     if name in WEIGHTS:
         return WEIGHTS[name]
-    parts = name.split(".")
-    if len(parts) == 5 and parts[:2] == ["mlp", "experts"] and parts[2].isdigit():
-        base = WEIGHTS.get(f"mlp.{parts[3]}.weight")
-        if base is not None:
-            latex = f"{base.latex}^{{({parts[2]})}}"
-            return Weight(name, base.stage, base.axes, latex, f"expert {parts[2]}: {base.title}", base.role)
+    if of_expert := EXPERT_WEIGHT.fullmatch(name):
+        number, part = of_expert.groups()
+        base = WEIGHTS[f"mlp.{part}_proj.weight"]
+        latex = f"{base.latex}^{{({number})}}"
+        return Weight(name, base.stage, base.axes, latex, f"expert {number}: {base.title}", base.role)
     raise unknown_name(name, [*QUANTITIES, *WEIGHTS])
