@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer import device, toy
+from explorer import device, sources, toy
 from explorer.capture import Trace, record
 from explorer.limits import LIMITS
 from explorer.model.block import MiniMindBlock
@@ -57,6 +57,7 @@ def run(spec: RunSpec) -> Trace:
         spec.edits, switches=spec.switches, keep_scores=spec.explicit,
     )  # fmt: skip
     trace.spec = spec
+    trace.tokens = sources.tokens_of(spec) if spec.checkpoint else None
     _finished.put(spec, trace)
     return trace
 
@@ -114,6 +115,8 @@ def _weights_key(spec: RunSpec) -> RunSpec:
 
 @lru_cache(maxsize=8)
 def _block(key: RunSpec, place: str) -> tuple[MiniMindBlock, RotaryEmbedding]:
+    if key.checkpoint:
+        return sources.block_of(key, torch.device(place)), sources.rope_of(key)
     config = config_of(key)
     block = MiniMindBlock(config, key.layer)
     state = toy.weights(key.norm_eps) if key.weights == "toy" else _random_weights(block, key.seed)
@@ -134,6 +137,8 @@ def _random_weights(block: MiniMindBlock, seed: int) -> dict[str, Array]:
 
 def _residual_stream(spec: RunSpec) -> Tensor:
     """[B, P + T, D], cached tokens first. A longer T leaves the earlier tokens as they were."""
+    if spec.checkpoint:
+        return sources.stream_of(spec)
     tokens = spec.past + spec.T
     if spec.weights == "toy":
         values = toy.residual_stream(spec.B, tokens)

@@ -13,6 +13,7 @@ from typing import Any
 
 from explorer.axes import actual_shape
 from explorer.limits import LIMITS
+from explorer.offers import OFFERS
 from explorer.quantities import QUANTITIES, weight_of
 from explorer.switches import parse_switch
 from explorer.typed import read_field
@@ -59,6 +60,7 @@ class RunSpec:
     """Everything that one run of one block depends on. The default is the two-token toy of the course.
 
     B, T, d_model, h, h_kv, d_h, d_ff: sizes; h_kv, d_h and d_ff follow from the others when None
+    A checkpoint's sizes take the place of what is given for them.
     weights:    "toy" (all identity, a real SwiGLU solved for the course's update), "random" (drawn from `seed`)
                 or "checkpoint:NAME", a checkpoint that the server offers, of which block `layer` is used
     text:       what a checkpoint reads; its tokens are cut to T
@@ -104,6 +106,9 @@ class RunSpec:
         object.__setattr__(self, "edits", tuple(self.edits))
         object.__setattr__(self, "switches", tuple(self.switches))
         object.__setattr__(self, "padding", tuple(self.padding))
+        if self.checkpoint in OFFERS:
+            for name, value in OFFERS[self.checkpoint].fields.items():
+                object.__setattr__(self, name, value)
         errors = check_types(self) or check_sizes(self, LIMITS) or check_rest(self, LIMITS)
         if errors:
             raise SpecError(errors)

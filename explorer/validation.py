@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from explorer.limits import Limits
+from explorer.offers import OFFERS, message_for_unknown
 from explorer.quantities import K_GAMMA, Q_GAMMA, QUANTITIES, W_ROUTER, UnknownName
 from explorer.switches import SwitchError, parse_switch
 from explorer.typed import FLAG, OPTIONAL, REAL, WHOLE, shown
@@ -112,6 +113,10 @@ def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
             errors[name] = f"{name} = {shown(getattr(spec, name))} is unknown. Choose {', '.join(allowed)}."
     if spec.weights not in WEIGHT_SOURCES and not spec.checkpoint:
         errors["weights"] = f"weights = {shown(spec.weights)} is unknown. Choose toy, random or checkpoint:NAME."
+    if spec.checkpoint and spec.checkpoint not in OFFERS:
+        errors["weights"] = message_for_unknown(spec.checkpoint)
+    elif spec.checkpoint:
+        _between(errors, "layer", spec.layer, 0, OFFERS[spec.checkpoint].layers - 1)
     if spec.weights == "toy" and (misfit := _toy_misfit(spec)):
         errors[misfit[0]] = misfit[1]
     _between(errors, "seed", spec.seed, 0, 2**32 - 1)

@@ -57,7 +57,8 @@ class Trace:
     trace["probs"] is a read-only numpy array (float32; int64 for expert_index), [B, H, Tq, Tk].
     trace.axes("probs") gives its letters, trace.sizes a letter's length, trace.names what there is.
     trace.weights["self_attn.q_proj.weight"] is a weight as it was used; trace.masked is True where a query may not
-    see a key, [B, 1, Tq, Tk]. trace.spec is the RunSpec it came from, or None.
+    see a key, [B, 1, Tq, Tk]. trace.spec is the RunSpec it came from, or None; trace.tokens the text of each token,
+    cached ones first, [B][P + T], where a checkpoint read a text, else None.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Trace:
         self._masked = masked
         self._arrays: dict[str, Array] = {}
         self.spec = spec
+        self.tokens: tuple[tuple[str, ...], ...] | None = None
         self.norm_eps = float(getattr(getattr(block, "input_layernorm", None), "eps", 1e-6))
         self.norm_topk = bool(getattr(getattr(block, "mlp", None), "normalise", True))
         self.recomputed = frozenset(SCORE_TAPS) - self._values.keys()

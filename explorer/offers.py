@@ -1,0 +1,33 @@
+"""The checkpoints that can be chosen by name, as plain data.
+
+Purpose: let RunSpec know the sizes of a checkpoint without opening it.
+Must not know: torch, files. explorer.sources fills the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One checkpoint.
+
+    source: folder, file or pinned Hub id; layers: number of blocks; fields: the RunSpec fields it dictates
+    """
+
+    name: str
+    source: str
+    layers: int
+    fields: Mapping[str, Any]
+
+
+OFFERS: dict[str, Offer] = {}
+
+
+def message_for_unknown(name: str) -> str:
+    """What to answer when `name` is not offered."""
+    offered = ", ".join(f"checkpoint:{n}" for n in OFFERS) or "none"
+    return f"There is no checkpoint {name[:60]!r} here. Offered: {offered}. Choose one of these, toy or random."

@@ -1,0 +1,168 @@
+"""Checkpoints as the explorer's weights and input: a named checkpoint, one block of it, and a text's hidden states.
+
+Purpose: offer a checkpoint under a name; give its blocks and what a block receives when the model reads a text.
+Must not know: figures, the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from explorer.checkpoints import Checkpoint, CheckpointError, open_checkpoint
+from explorer.model.block import MiniMindBlock
+from explorer.model.config import MiniMindConfig
+from explorer.model.rope import RotaryEmbedding
+from explorer.offers import OFFERS, Offer
+from explorer.spec import RunSpec, SpecError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+SHIPPED = Path(__file__).resolve().parents[1] / "assets" / "checkpoint"
+SHIPPED_NAME = "stories"
+
+
+def offer(name: str, source: str | Path, **options: Any) -> Offer:
+    """Make a checkpoint choosable as weights = "checkpoint:NAME". Headers are checked now, numbers read when needed.
+
+    source: a folder, a file, or "hub:owner/name@commit"; options: as for open_checkpoint.
+    Raises CheckpointError, and then offers nothing.
+    """
+    config = open_checkpoint(source, **options).config
+    fields = {
+        "d_model": config.hidden_size,
+        "h": config.num_attention_heads,
+        "h_kv": config.num_key_value_heads,
+        "d_h": config.head_dim,
+        "d_ff": config.moe_intermediate_size if config.use_moe else config.intermediate_size,
+        "qk_norm": config.qk_norm,
+        "norm_eps": config.rms_norm_eps,
+        "rope_theta": config.rope_theta,
+        "yarn": config.yarn is not None,
+        "experts": config.num_experts if config.use_moe else 0,
+        "experts_per_token": config.num_experts_per_tok if config.use_moe else 1,
+        "norm_topk": config.norm_topk_prob,
+    }
+    OFFERS[name] = Offer(name, str(source), config.num_hidden_layers, fields)
+    _open.cache_clear()
+    return OFFERS[name]
+
+
+def config_of(spec: RunSpec) -> MiniMindConfig:
+    """The checkpoint's configuration with the spec's angle step."""
+    return replace(_checkpoint(spec).config, angle_step=spec.step)
+
+
+def block_of(spec: RunSpec, place: torch.device) -> MiniMindBlock:
+    """Block `layer` of the spec's checkpoint, in its dtype. Raises SpecError."""
+    try:
+        block = _checkpoint(spec).block(spec.layer, getattr(torch, spec.dtype))
+    except CheckpointError as error:
+        raise SpecError({"weights": str(error)}) from None
+    return block.to(place).requires_grad_(False)
+
+
+def stream_of(spec: RunSpec) -> Tensor:
+    """What block `layer` receives when the checkpoint reads the text: [B, P + T, D]. Raises SpecError."""
+    rows = tuple(tuple(ids) for ids in _padded(spec))
+    return _stream(_offer(spec).source, spec.layer, rows, spec.padding, spec.dtype)
+
+
+def tokens_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:
+    """The text of each token, cached ones first, "" where a row is padded: [B][P + T]."""
+    tokenizer = _tokenizer(_offer(spec).source)
+    pads = spec.padding or (0,) * spec.B
+    return tuple(
+        tuple("" if n < pad else tokenizer.id_to_token(i) or "" for n, i in enumerate(row))
+        for row, pad in zip(_padded(spec), pads, strict=True)
+    )
+
+
+def fit_to_text(name: str, text: str) -> dict[str, Any]:
+    """The RunSpec fields that let the whole text be read: one batch row a line, shorter rows padded on the left.
+
+    Returns B, T and padding. Raises SpecError for a text without a token.
+    """
+    if name not in OFFERS:
+        return {}
+    lengths = [len(row) for row in _rows(OFFERS[name].source, text)]
+    longest = max(lengths, default=0)
+    if not longest:
+        raise SpecError({"text": "The text is empty. Type at least one word for the checkpoint to read."})
+    pads = tuple(longest - n for n in lengths)
+    return {"B": len(lengths), "T": longest, "padding": pads if any(pads) else ()}
+
+
+def _offer(spec: RunSpec) -> Offer:
+    return OFFERS[spec.checkpoint or ""]
+
+
+def _checkpoint(spec: RunSpec) -> Checkpoint:
+    return _open(_offer(spec).source)
+
+
+@lru_cache(maxsize=4)
+def _open(source: str) -> Checkpoint:
+    return open_checkpoint(source)
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(source: str) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    path = _open(source).folder / "tokenizer.json"
+    if not path.is_file():
+        raise SpecError({"weights": "This checkpoint has no tokenizer.json, so it cannot read a text. Add the file."})
+    return Tokenizer.from_file(str(path))
+
+
+def _rows(source: str, text: str) -> list[list[int]]:
+    """Token numbers of each line that is not blank."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return [encoding.ids for encoding in _tokenizer(source).encode_batch(lines)]
+
+
+def _padded(spec: RunSpec) -> list[list[int]]:
+    """Token numbers of each batch row, P + T long, padded on the left as the spec says. Raises SpecError."""
+    rows = _rows(_offer(spec).source, spec.text)
+    if len(rows) < spec.B:
+        raise SpecError({"B": f"The text has {len(rows)} lines; B = {spec.B} are asked for. Type one line a row."})
+    length, padded = spec.past + spec.T, []
+    for n, (ids, pad) in enumerate(zip(rows, spec.padding or (0,) * spec.B, strict=False)):
+        wanted = length - pad
+        if len(ids) < wanted:
+            raise SpecError(
+                {
+                    "T": f"Line {n + 1} of the text has {len(ids)} tokens; past + T = {length} are asked for. "
+                    f"Choose T up to {max(1, len(ids) + pad - spec.past)}, or lengthen the text."
+                }
+            )
+        padded.append([0] * pad + ids[:wanted])
+    return padded
+
+
+@lru_cache(maxsize=16)
+def _stream(source: str, layer: int, rows: tuple[tuple[int, ...], ...], padding: tuple[int, ...], dtype: str) -> Tensor:
+    ids = torch.tensor(rows)
+    mask = None
+    if any(padding):
+        mask = (torch.arange(ids.shape[1])[None] >= torch.tensor(padding)[:, None]).long()
+    try:
+        return _open(source).hidden_states(ids, layer, mask, getattr(torch, dtype))
+    except (CheckpointError, ValueError) as error:
+        raise SpecError({"text": str(error)}) from None
+
+
+def rope_of(spec: RunSpec) -> RotaryEmbedding:
+    """The checkpoint's RoPE tables."""
+    return RotaryEmbedding(config_of(spec))
+
+
+if (SHIPPED / "config.json").is_file() and (SHIPPED / "model.safetensors").is_file():
+    offer(SHIPPED_NAME, SHIPPED)
