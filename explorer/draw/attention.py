@@ -65,20 +65,22 @@ def _figure(a: Attention, key: str, scale: str, hidden: float, glyphs: tuple[str
         Pane(say(lang, "head", head=h), v, c, (a.past, 0)) for h, v, c in zip(a.heads, a.values, codes, strict=True)
     ]
     data, axes = pane_grid(panes, style, lang)
-    rows = -(-len(panes) // 4)
-    height = 60 + rows * (250 if len(panes) < 3 else 200)
-    text = say(lang, f"{key}.text", head=a.head, rows=_rows_in_words(a, lang))
+    across, (queries, keys) = min(4, len(panes)), a.values.shape[1:]
+    each = min(260 if across < 3 else 210, 720 / across * queries / keys)
+    height = round(100 + -(-len(panes) // 4) * (max(60, each) + 30))
+    text = say(lang, f"{key}.text", head=a.head, rows=_rows_in_words(a, codes, lang))
     data += state_legend(codes, lang)
     return figure(key, say(lang, f"{key}.title"), text, data, layout(height, **axes, **legend()) | _room())
 
 
 def _room() -> dict[str, object]:
-    return {"margin": {"l": 44, "r": 12, "t": 50, "b": 36}}
+    return {"margin": {"l": 48, "r": 12, "t": 50, "b": 46}}
 
 
-def _rows_in_words(a: Attention, lang: str) -> str:
-    """Each query's row while rows are short, else its three largest keys; at most MOST_ROWS_IN_WORDS queries."""
-    focus = a.values[list(a.heads).index(a.head)].astype(np.float64)
+def _rows_in_words(a: Attention, codes: Array, lang: str) -> str:
+    """Each query's row while rows are short, else its three largest plain cells; at most MOST_ROWS_IN_WORDS queries."""
+    at = list(a.heads).index(a.head)
+    focus, codes = a.values[at].astype(np.float64), codes[at]
     queries, keys = focus.shape
     chosen = np.unique(np.linspace(0, queries - 1, min(queries, MOST_ROWS_IN_WORDS)).round().astype(int))
     parts = []
@@ -87,7 +89,8 @@ def _rows_in_words(a: Attention, lang: str) -> str:
         if keys <= 6:
             shown = row(values)
         else:
-            best = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")[::-1][:3]
+            allowed = np.flatnonzero(codes[i] == 0)
+            best = allowed[np.argsort(-values[allowed], kind="stable")[:3]]
             shown = ", ".join(say(lang, "key.value", key=int(j), value=number(values[j])) for j in best)
         parts.append(say(lang, "query.row", query=int(i) + a.past, row=shown))
     return "; ".join(parts)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Trace = dict[str, Any]
 FAINT = "rgba(128,128,128,0.22)"
 LINE = "rgba(128,128,128,0.55)"
+DASHES = {"circle-open": "dot", "square": "dash"}  # lines that stand for lollipops with these marks
+CROWD = 32  # beyond so many lollipops in a row, a line is drawn
 CLEAR = "rgba(0,0,0,0)"
 
 
@@ -31,7 +33,7 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     """The common layout; `more` is added to it."""
     return {
         "height": height,
-        "margin": {"l": 44, "r": 12, "t": 26, "b": 36},
+        "margin": {"l": 48, "r": 12, "t": 26, "b": 46},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"family": "inherit", "size": 12},
@@ -41,10 +43,10 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def legend() -> dict[str, Any]:
-    """Layout entries of a legend above the panes."""
-    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "yref": "container"}
-    return {"showlegend": True, "legend": {**place, "y": 0.995, "yanchor": "top", "bgcolor": CLEAR}}
+def legend(y: float = 0.995, anchor: str = "top", inside: str = "container") -> dict[str, Any]:
+    """Layout entries of a legend in one line; y is its `anchor` side, measured in the whole figure or the "paper"."""
+    where = {"orientation": "h", "x": 0, "y": y, "yanchor": anchor, "yref": inside}
+    return {"showlegend": True, "legend": {**where, "bgcolor": CLEAR, "itemsizing": "constant"}}
 
 
 def spread(n: int, gap: float) -> list[tuple[float, float]]:
@@ -72,7 +74,7 @@ def whole_axis(n: int, start: int = 0, title: str = "", most: int = 10, down: bo
         "zeroline": False,
     }
     if title:
-        axis["title"] = {"text": title, "standoff": 4}
+        axis["title"] = {"text": title, "standoff": 6}
     return axis
 
 
@@ -86,7 +88,7 @@ def value_axis(low: float, high: float, title: str = "") -> dict[str, Any]:
         "nticks": 6,
     }
     if title:
-        axis["title"] = {"text": title, "standoff": 4}
+        axis["title"] = {"text": title, "standoff": 6}
     return axis
 
 
@@ -106,33 +108,34 @@ def heading(pane: int, text: str) -> dict[str, Any]:
     return {**where, "text": text, "showarrow": False, "font": {"size": 12}}
 
 
-def stems(name: str, at: Array, heights: Array, role: str, hover: str, pane: int = 0, **more: Any) -> Trace:
-    """One lollipop a value: a thin line from 0 to the value with a mark at its end.
+def stems(
+    name: str, at: Array, heights: Array, role: str, hover: str, pane: int = 0, shift: float = 0.0, **more: Any
+) -> Trace:
+    """One lollipop a value: a thin line from 0 to the value with a mark at its end, `shift` beside its place.
 
-    at, heights: [n]. A height that is not finite leaves a gap.
+    at, heights: [n]. A height that is not finite leaves a gap. Beyond CROWD values one line joins their tops instead.
+    `hover` may use %{customdata}, the place itself.
     """
     n = len(at)
+    s, colour, symbol = suffix(pane), PALETTE["light"][role], more.pop("symbol", "circle")
+    trace: Trace = {"type": "scatter", "name": name, "xaxis": f"x{s}", "yaxis": f"y{s}", "connectgaps": False}
+    trace |= {"hovertemplate": hover, "line": {"color": colour, "width": 1.5}, "meta": paint(line_color=role)}
+    if n > CROWD:
+        line = {**trace["line"], "dash": DASHES.get(symbol, "solid")}
+        crowd = {
+            "mode": "lines",
+            "line": line,
+            "x": plain(at),
+            "y": plain(heights),
+            "customdata": np.asarray(at).tolist(),
+        }
+        return trace | crowd | more
     x, y = np.full(3 * n, np.nan), np.full(3 * n, np.nan)
-    x[0::3], x[1::3] = at, at
-    y[0::3], y[1::3] = 0, heights
-    y[0::3][~np.isfinite(np.asarray(heights, dtype=np.float64))] = np.nan
-    s = suffix(pane)
-    colour = PALETTE["light"][role]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": plain(x),
-        "y": plain(y),
-        "xaxis": f"x{s}",
-        "yaxis": f"y{s}",
-        "connectgaps": False,
-        "line": {"color": colour, "width": 1.5},
-        "marker": {"color": colour, "size": [0, 9, 0] * n, "symbol": more.pop("symbol", "circle"), "opacity": 1},
-        "hovertemplate": hover,
-        "meta": paint(line_color=role, marker_color=role),
-        **more,
-    }
+    x[0::3], x[1::3] = np.asarray(at) + shift, np.asarray(at) + shift
+    y[0::3], y[1::3] = np.where(np.isfinite(np.asarray(heights, dtype=np.float64)), 0, np.nan), heights
+    trace |= {"mode": "lines+markers", "x": plain(x), "y": plain(y), "customdata": np.repeat(at, 3).tolist()}
+    trace["marker"] = {"color": colour, "size": [0, 9, 0] * n, "symbol": symbol, "opacity": 1}
+    return trace | {"meta": paint(line_color=role, marker_color=role)} | more
 
 
 def figure(key: str, title: str, text: str, data: list[Trace], shape: dict[str, Any]) -> Figure:

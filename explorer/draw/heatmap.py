@@ -21,7 +21,8 @@ from explorer.draw.pooling import centres, pool, pool_states, tile
 from explorer.draw.scales import GLYPHS, PALETTE, STATES, paint, scale_range, states
 from explorer.draw.words import say
 
-FEW = 8  # up to so many rows and columns, cells carry their numbers
+FEW = 8  # up to so many rows and columns, cells carry their numbers,
+FEW_ACROSS = 20  # as long as so many stand side by side in all panes
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,13 @@ class Style:
     glyphs: tuple[str, ...] = GLYPHS
 
 
-def heatmap_traces(pane: Pane, style: Style, at: int, limits: tuple[float, float], lang: str, bar: bool) -> list[Trace]:
-    """The two traces of one pane on axes number `at`. `bar` adds the colour bar."""
+def heatmap_traces(
+    pane: Pane, style: Style, at: int, limits: tuple[float, float], lang: str, bar: bool, across: int
+) -> list[Trace]:
+    """The two traces of one pane on axes number `at`. `bar` adds the colour bar.
+
+    across: how many panes stand side by side.
+    """
     rows, columns = pane.values.shape
     steps = tile(rows, style.most[0]), tile(columns, style.most[1])
     codes = states(pane.values) if pane.codes is None else pane.codes
@@ -75,17 +81,17 @@ def heatmap_traces(pane: Pane, style: Style, at: int, limits: tuple[float, float
         "xaxis": f"x{suffix(at)}",
         "yaxis": f"y{suffix(at)}",
         "hoverongaps": False,
-        "xgap": 1 if max(z.shape) <= 32 else 0,
-        "ygap": 1 if max(z.shape) <= 32 else 0,
+        "xgap": 1 if max(z.shape) <= 16 else 0,
+        "ygap": 1 if max(z.shape) <= 16 else 0,
     }
-    few = max(rows, columns) <= FEW
+    few = max(rows, columns) <= FEW and columns * across <= FEW_ACROSS
     hover = (
         say(lang, style.hover) if steps == (1, 1) else say(lang, f"{style.hover}.pooled", size=f"{steps[0]}×{steps[1]}")
     )
     numbers: Trace = {
         **shared,
         "name": pane.title,
-        "z": plain(np.where(code == 0, z, np.nan)),
+        "z": plain(np.where(code == 0, z, np.nan), digits=None if steps == (1, 1) else 4),
         "zmin": limits[0],
         "zmax": limits[1],
         "colorscale": PALETTE["light"][style.scale],
@@ -95,24 +101,35 @@ def heatmap_traces(pane: Pane, style: Style, at: int, limits: tuple[float, float
     }
     if bar:
         numbers["colorbar"] = {"thickness": 10, "outlinewidth": 0, "nticks": 5, "xpad": 6}
-    names = np.array([None, *(say(lang, f"state.{s}") for s in STATES)], dtype=object)
+    if few:
+        numbers |= {"texttemplate": "%{z:.3~g}", "textfont": {"size": 11}}
+    return [numbers, _marks(shared, code, few, style, pane.title, lang)]
+
+
+def _marks(shared: Trace, code: Array, few: bool, style: Style, title: str, lang: str) -> Trace:
+    """The trace of all cells that hold no plain number; few cells say on hover which state they are in."""
     marks: Trace = {
         **shared,
-        "name": pane.title,
+        "name": title,
         "z": plain(np.where(code == 0, np.nan, code)),
         "zmin": 0.5,
         "zmax": len(STATES) + 0.5,
         "colorscale": PALETTE["light"]["state"],
         "showscale": False,
-        "customdata": names[code].tolist(),
-        "hovertemplate": f"{say(lang, style.hover + '.state')}<extra>{pane.title}</extra>",
+        "hovertemplate": f"{say(lang, style.hover + ('.state' if few else '.states'))}<extra>{title}</extra>",
         "meta": paint(colorscale="state"),
     }
     if few:
-        numbers["texttemplate"] = "%{z:.3~g}"
-        marks["texttemplate"] = "%{text}"
-        marks["text"] = np.array(style.glyphs, dtype=object)[code].tolist()
-    return [numbers, marks]
+        names = np.array([None, *(say(lang, f"state.{s}") for s in STATES)], dtype=object)
+        marks |= {
+            "texttemplate": "%{text}",
+            "textfont": {"size": 11},
+            "text": np.array(style.glyphs, dtype=object)[code].tolist(),
+        }
+        marks["customdata"] = names[code].tolist()
+    elif not code.any():  # nothing to mark: one empty cell instead of a whole grid of them
+        marks |= {"x": [0], "y": [0], "z": [[None]]}
+    return marks
 
 
 def pane_grid(panes: Sequence[Pane], style: Style, lang: str, across: int = 4) -> tuple[list[Trace], dict[str, Any]]:
@@ -134,12 +151,16 @@ def place_panes(
     limits = scale_range(style.scale, *(p.values for p in panes))
     data: list[Trace] = []
     axes: dict[str, Any] = {"annotations": []}
+    across = len({tuple(box[0]) for box in boxes})
     for i, pane in enumerate(panes):
         at = first + i
-        data += heatmap_traces(pane, style, at, limits, lang, bar=i == 0)
+        data += heatmap_traces(pane, style, at, limits, lang, bar=i == 0, across=across)
         rows, columns = pane.values.shape
-        x = whole_axis(columns, pane.starts[1], style.axes[1], most=8)
-        y = whole_axis(rows, pane.starts[0], style.axes[0], most=8, down=True)
+        lowest = min(box[1][0] for box in boxes if box[0] == boxes[i][0])
+        x = whole_axis(columns, pane.starts[1], style.axes[1] if boxes[i][1][0] == lowest else "", most=8)
+        y = whole_axis(
+            rows, pane.starts[0], style.axes[0] if boxes[i][0][0] == boxes[0][0][0] else "", most=8, down=True
+        )
         if style.square:
             x["constrain"] = y["constrain"] = "domain"
             x["constraintoward"] = "left"

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.draw.figure import LINE, Trace, figure, layout, place, stems, value_axis, whole_axis
+from explorer.draw.figure import LINE, Trace, figure, layout, legend, place, stems, value_axis, whole_axis
 from explorer.draw.heatmap import Pane, Style, pane_grid
 from explorer.draw.numbers import Array, number, row
 from explorer.draw.residual import chosen_tokens, norms
 from explorer.draw.scales import Figure, nice_limit
 from explorer.draw.words import say
-
-LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
 
 
 def rms(values: Array) -> Array:
@@ -31,10 +29,9 @@ def norm_figure(before: tuple[str, Array], after: tuple[str, Array], past: int =
     both = [(before[0], rms(before[1])), (after[0], rms(after[1]))]
     data: list[Trace] = [_line_at_one(tokens, past)]
     for i, (name, values) in enumerate(both):
-        at = tokens + past + (i - 0.5) * 0.2
         symbol = "circle" if i else "circle-open"
-        trace = stems(name, at, values[tokens], "resid", say(lang, "rms.hover", name=name), symbol=symbol)
-        data.append(trace | {"customdata": np.repeat(tokens + past, 3).tolist()})
+        hover = say(lang, "rms.hover", name=name)
+        data.append(stems(name, tokens + past, values[tokens], "resid", hover, shift=(i - 0.5) * 0.2, symbol=symbol))
     axes: dict[str, object] = {}
     top = nice_limit(both[0][1], both[1][1], np.ones(1))
     x = whole_axis(int(tokens[-1]) + 1, past, say(lang, "axis.token"))
@@ -42,7 +39,7 @@ def norm_figure(before: tuple[str, Array], after: tuple[str, Array], past: int =
     some = tokens[np.unique(np.linspace(0, len(tokens) - 1, min(len(tokens), 6)).round().astype(int))]
     parts = [say(lang, "norm.row", token=int(t) + past, before=both[0][1][t], after=both[1][1][t]) for t in some]
     text = say(lang, "norm.text", before=before[0], after=after[0], rows="; ".join(parts))
-    shape = layout(230, **axes, showlegend=True, legend=LEGEND)
+    shape = layout(230, **axes, **legend(1.02, "bottom", "paper"))
     return figure("norm", say(lang, "norm.title"), text, data, shape)
 
 
@@ -84,14 +81,13 @@ def norm_comparison_figure(given: Array, rms_normed: Array, layer_normed: Array,
     data, told = [], []
     for i, (key, values, role, symbol) in enumerate(series):
         name = say(lang, f"compare.{key}")
-        at = np.arange(n) + (i - 1) * 0.2
-        trace = stems(name, at, values, role, say(lang, "compare.hover", name=name), symbol=symbol)
-        data.append(trace | {"customdata": np.repeat(np.arange(n), 3).tolist()})
+        hover = say(lang, "compare.hover", name=name)
+        data.append(stems(name, np.arange(n), values, role, hover, shift=(i - 1) * 0.2, symbol=symbol))
         told.append(
             say(lang, "compare.text", name=name, row=row(values), mean=number(np.mean(values)), rms=float(rms(values)))
         )
     axes: dict[str, object] = {}
     top = 1.08 * nice_limit(*(v for _, v, _, _ in series))
     place(axes, 0, whole_axis(n, 0, say(lang, "axis.feature")), value_axis(-top, top), ((0, 1), (0, 1)))
-    shape = layout(260, **axes, showlegend=True, legend=LEGEND)
+    shape = layout(260, **axes, **legend(1.02, "bottom", "paper"))
     return figure("norm_comparison", say(lang, "compare.title"), " ".join(told), data, shape)

@@ -71,8 +71,17 @@ class Writer(string.Formatter):
 WRITER = Writer()
 
 
-def plain(array: Array) -> list[Any]:
-    """Nested lists of the shortest decimals that float32 tells apart; NaN and infinities become None."""
-    data = np.ascontiguousarray(array, dtype=np.float32)
+def plain(array: Array, digits: int | None = None) -> list[Any]:
+    """Nested lists of the shortest decimals that float32 tells apart; NaN and infinities become None.
+
+    digits: round to so many significant digits, where the exact value does not matter.
+    """
+    data = np.asarray(array, dtype=np.float64)
+    if digits is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = 10.0 ** (np.floor(np.log10(np.abs(data))) - digits + 1)
+            data = np.where(np.isfinite(step) & (step > 0), np.round(data / step) * step, data)
+    with np.errstate(over="ignore"):
+        data = np.ascontiguousarray(data, dtype=np.float32)
     result: list[Any] = orjson.loads(orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY))
     return result

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.draw.figure import Trace, figure, heading, layout, place, spread, stems, value_axis, whole_axis
+from explorer.draw.figure import Trace, figure, heading, layout, legend, place, spread, stems, value_axis, whole_axis
 from explorer.draw.heatmap import Pane, Style, place_panes
 from explorer.draw.numbers import Array, number
 from explorer.draw.scales import Figure, nice_limit
@@ -70,15 +70,14 @@ def residual_figure(streams: Sequence[Stream], updates: Sequence[Update], past: 
     boxes = [(x, (0.0, 0.36)) for x in spread(len(panes), 0.1)]
     cells, grid = place_panes(panes, style, lang, boxes, first=2)
     headings = [*axes.pop("annotations"), *extra.pop("annotations"), *grid.pop("annotations")]
-    where = {"orientation": "h", "x": 0, "y": 0.43, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
-    shape = layout(470, **axes, **extra, **grid, annotations=headings, showlegend=True, legend=where)
+    shape = layout(470, **axes, **extra, **grid, annotations=headings, **legend(0.43, "bottom", "paper"))
     text = " ".join(_in_words(streams[i], u, streams[i + 1], past, lang) for i, u in enumerate(updates))
     return figure("residual", say(lang, "residual.title"), text, [*data, *more, *cells], shape)
 
 
-def _dodged(tokens: Array, i: int, n: int, past: int) -> Array:
-    """Token positions shifted so that n lollipops stand side by side."""
-    return np.asarray(tokens + past + (i - (n - 1) / 2) * min(0.16, 0.8 / n))
+def _beside(i: int, n: int) -> float:
+    """How far lollipop i of n stands from its token, so that all n stand side by side."""
+    return (i - (n - 1) / 2) * min(0.16, 0.8 / n)
 
 
 def _token_axis(tokens: Array, past: int, lang: str) -> dict[str, Any]:
@@ -99,9 +98,9 @@ def _norm_pane(
             series.append((updates[i].name, updates[i].role, norms(updates[i].values), "diamond"))
     data = []
     for i, (name, role, lengths, symbol) in enumerate(series):
-        at = _dodged(tokens, i, len(series), past)
-        trace = stems(name, at, lengths[tokens], role, say(lang, "norm.hover", name=name), symbol=symbol)
-        data.append(trace | {"customdata": np.repeat(tokens + past, 3).tolist()})
+        hover = say(lang, "norm.hover", name=name)
+        shift = _beside(i, len(series))
+        data.append(stems(name, tokens + past, lengths[tokens], role, hover, shift=shift, symbol=symbol))
     axes: dict[str, Any] = {}
     top = nice_limit(*(lengths for _, _, lengths, _ in series))
     y = value_axis(0, 1.06 * top, say(lang, "axis.norm"))
@@ -116,9 +115,8 @@ def _cosine_pane(
     for i, update in enumerate(updates):
         values = cosines(update.values, streams[i].values)[tokens]
         hover = say(lang, "cosine.hover", name=update.name, stream=streams[i].name)
-        at = _dodged(tokens, i, len(updates), past)
-        trace = stems(update.name, at, values, update.role, hover, pane=1, symbol="diamond", showlegend=False)
-        data.append(trace | {"customdata": np.repeat(tokens + past, 3).tolist()})
+        more: dict[str, Any] = {"shift": _beside(i, len(updates)), "symbol": "diamond", "showlegend": False}
+        data.append(stems(update.name, tokens + past, values, update.role, hover, pane=1, **more))
     axes: dict[str, Any] = {}
     box = (spread(2, 0.1)[1], TOP)
     place(axes, 1, _token_axis(tokens, past, lang), value_axis(-1.08, 1.08, say(lang, "axis.cosine")), box)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.draw.figure import CLEAR, LINE, Trace, figure, layout
+from explorer.draw.figure import LINE, Trace, figure, layout, legend
 from explorer.draw.numbers import Array, number, plain, row
 from explorer.draw.scales import PALETTE, Figure, paint
 from explorer.draw.words import say
@@ -72,7 +72,7 @@ def rope_figure(
     turns:  queries and keys
     angles: [T, Dh/2] radians that RoPE turns each pair of each token, whole turns included
     past:   the position of the first token
-    pair:   one pair only; None shows the fastest and the slowest
+    pair:   one pair only; None shows the fastest and a slower one
     """
     tokens, pairs = shown_cells(angles.shape[0], angles.shape[1], pair)
     rows = [(turn, p) for turn in turns for p in pairs]
@@ -92,8 +92,13 @@ def rope_figure(
 
 
 def shown_cells(tokens: int, pairs: int, pair: int | None) -> tuple[list[int], list[int]]:
-    """(tokens, pairs) to draw: the first and last are always among them, at most MOST_CIRCLES together."""
-    chosen = sorted({0, pairs - 1} if pair is None else {min(max(pair, 0), pairs - 1)})
+    """(tokens, pairs) to draw, at most MOST_CIRCLES together; the first and last token are always among them.
+
+    Without a chosen pair: pair 0, which turns fastest, and the last one; in a wide head the pair a quarter of the way
+    down instead, since the last ones hardly move within any text that fits here.
+    """
+    slower = pairs - 1 if pairs < 8 else pairs // 4
+    chosen = sorted({0, slower} if pair is None else {min(max(pair, 0), pairs - 1)})
     some = np.linspace(0, tokens - 1, min(tokens, MOST_CIRCLES // len(chosen))).round().astype(int)
     return sorted({int(t) for t in some}), chosen
 
@@ -208,8 +213,8 @@ def _layout(rows: Sequence[tuple[Turn, int]], tokens: Sequence[int], past: int, 
         "ticktext": [say(lang, "rope.row", name=turn.name, pair=p) for turn, p in rows],
         "scaleanchor": "x",
     }
-    place = {"orientation": "h", "x": 0, "y": -0.02, "yanchor": "top", "bgcolor": CLEAR}
     pixels = min(170, 760 / len(tokens))
     margin = {"l": 64, "r": 12, "t": 30, "b": 44}
-    shape = layout(round(90 + pixels * len(rows)), xaxis=x, yaxis=y, showlegend=True, legend=place)
+    shape = layout(round(90 + pixels * len(rows)), xaxis=x, yaxis=y, **legend(-0.02, "top", "paper"))
+    shape["legend"].pop("itemsizing")  # an arrow enlarged to the constant size hides its line
     return shape | {"margin": margin}

@@ -41,19 +41,19 @@ def router_figure(probs: Array, index: Array, weight: Array, past: int = 0, lang
 
 
 def _chosen(index: Array, weight: Array, past: int, lang: str) -> Trace:
-    """A ring on every chosen (token, expert)."""
+    """A mark at the left of every chosen (token, expert)."""
     tokens, k = index.shape
     colour = PALETTE["light"]["ffn"]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": say(lang, "router.chosen"),
-        "x": plain(index.reshape(-1)),
+        "x": plain(index.reshape(-1) - 0.4),
         "y": np.repeat(np.arange(tokens) + past, k).tolist(),
-        "customdata": plain(weight.reshape(-1)),
-        "marker": {"symbol": "circle-open", "size": 13, "color": colour, "line": {"width": 3, "color": colour}},
+        "customdata": [[int(e), w] for e, w in zip(index.reshape(-1), plain(weight.reshape(-1)), strict=True)],
+        "marker": {"symbol": "triangle-right", "size": 13, "color": colour, "opacity": 1},
         "hovertemplate": say(lang, "router.chosen.hover"),
-        "meta": paint(marker_color="ffn", marker_line_color="ffn"),
+        "meta": paint(marker_color="ffn"),
     }
 
 

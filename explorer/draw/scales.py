@@ -55,7 +55,7 @@ PALETTE: dict[str, Colours] = {
         "ffn": "#9a5b00",
         "muted": "#6b7280",
         "signed": _even("#004a98 #306dbb #5e92d6 #90b6ea #c6dbf7 #ffffff #efd2c2 #daa789 #c17d54 #a25721 #793802"),
-        "unit": _even("#ffffff #b7dde1 #6ebac3 #0097a3 #076d76 #03464c"),
+        "unit": _even("#ffffff #d0e9ec #a5d4da #70bbc4 #15929d #076871 #03464c"),
         "state": _steps("#d3d6dc", "#aeb3bd", "#6f7683", "#d6219c", "#111318"),
     },
     "dark": {
@@ -69,7 +69,7 @@ PALETTE: dict[str, Colours] = {
         "ffn": "#f2b544",
         "muted": "#9aa4b2",
         "signed": _even("#8ac3fe #5e9fe1 #477db3 #385c81 #2b3d4f #1f1f1f #4b3624 #794e26 #a7692c #d3873c #fba95b"),
-        "unit": _even("#1f1f1f #284745 #2a716d #2f9e98 #45cbc4 #6ff8f0"),
+        "unit": _even("#1f1f1f #243532 #275350 #2a7470 #2f9e98 #45cbc4 #6ff8f0"),
         "state": _steps("#454a54", "#666c78", "#99a0ad", "#ff6fcf", "#f4f5f7"),
     },
 }
@@ -77,11 +77,11 @@ for _colours in PALETTE.values():
     _colours["magnitude"] = _colours["unit"]
     _colours.update({name: _colours["state"][2 * i][1] for i, name in enumerate(STATES)})
 
-STEPS = (1.0, 2.0, 5.0, 10.0)
+STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
 
 def nice_limit(*arrays: Array) -> float:
-    """The smallest of 1, 2, 5 × 10ⁿ that no finite magnitude exceeds; 1 when there is nothing but zeros.
+    """The smallest of 1, 1.5, 2, 3, 5, 7 × 10ⁿ that no finite magnitude exceeds; 1 when there is nothing but zeros.
 
     Ranges move in such steps so that a small edit changes a figure's numbers and not its axes.
     """
