@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 ENVIRONMENT_PREFIX = "EXPLORER_LIMIT_"
+MAX_POSITIONS = 32768  # MiniMind-3's; cached tokens count
 
 
 @dataclass

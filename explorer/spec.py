@@ -7,19 +7,21 @@ Must not know: torch, how the block is computed, gradio.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from operator import index
 from typing import Any
 
 from explorer.axes import actual_shape
 from explorer.limits import LIMITS
 from explorer.offers import OFFERS
-from explorer.quantities import QUANTITIES, weight_of
+from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.switches import parse_switch
-from explorer.typed import read_field
+from explorer.typed import read_field, shown
 from explorer.validation import check_rest, check_sizes, check_types
 
 CHECKPOINT_PREFIX = "checkpoint:"
+MOST_AXES = 4
 
 
 class SpecError(ValueError):
@@ -46,7 +48,7 @@ class Edit:
     on: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "index", tuple(self.index))
+        object.__setattr__(self, "index", tuple(map(_whole, _listed(self.index))))
         object.__setattr__(self, "value", _frozen(self.value))
 
     def label(self) -> str:
@@ -103,13 +105,15 @@ class RunSpec:
     switches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edits", tuple(self.edits))
-        object.__setattr__(self, "switches", tuple(self.switches))
-        object.__setattr__(self, "padding", tuple(self.padding))
-        if self.checkpoint in OFFERS:
+        for name in ("edits", "switches", "padding"):
+            object.__setattr__(self, name, _listed(getattr(self, name)))
+        if not all(isinstance(edit, Edit) for edit in self.edits):
+            raise SpecError({"edits": "edits takes a list of Edit, for example Edit('resid_pre', (0, 0, 1), 2.0)."})
+        errors = check_types(self)
+        if not errors and self.checkpoint in OFFERS:
             for name, value in OFFERS[self.checkpoint].fields.items():
                 object.__setattr__(self, name, value)
-        errors = check_types(self) or check_sizes(self, LIMITS) or check_rest(self, LIMITS)
+        errors = errors or check_sizes(self, LIMITS) or check_rest(self, LIMITS)
         if errors:
             raise SpecError(errors)
 
@@ -159,14 +163,19 @@ class RunSpec:
     @property
     def explicit(self) -> bool:
         """Whether the run records scores: asked for, forced by an edit of them, or small enough."""
-        if self.attention == "explicit" or self.edits_scores or self.past or any(self.padding) or self.T == 1:
+        if self.attention == "explicit" or self.needs_scores:
             return True
         return self.attention == "auto" and self.score_bytes <= LIMITS.score_bytes
 
     @property
+    def needs_scores(self) -> bool:
+        """Whether the flash path is out of the question: an edit of scores, a cache, padding, or one token alone."""
+        return self.edits_scores or self.past > 0 or any(self.padding) or self.T == 1
+
+    @property
     def edits_scores(self) -> bool:
         """Whether an edit or switch in force sets scores, masked_scores or probs."""
-        by_edit = any(e.on and e.target in ("scores", "masked_scores", "probs") for e in self.edits)
+        by_edit = any(e.on and e.target in SCORE_TAPS for e in self.edits)
         return by_edit or any(parse_switch(s).sets_scores for s in self.switches)
 
     def shape(self, target: str) -> tuple[int, ...]:
@@ -188,7 +197,7 @@ class RunSpec:
 
     @classmethod
     def parse(cls, typed: Mapping[str, object], **more: Any) -> RunSpec:
-        """A spec from what a person typed: text is read as the field's type, empty text means the default.
+        """A spec from what a person typed: text is read as the field's type, empty text or None means the default.
 
         Raises SpecError naming every wrong field.
         """
@@ -196,10 +205,10 @@ class RunSpec:
         known = {f.name: f for f in fields(cls)}
         for name, text in typed.items():
             if name not in known:
-                errors[name] = f"There is no setting {name!r}. Settings: {', '.join(known)}."
+                errors[name] = f"There is no setting {shown(name)}. Settings: {', '.join(known)}."
                 continue
             try:
-                if not (isinstance(text, str) and not text.strip() and name != "text"):
+                if text is not None and (name == "text" or not isinstance(text, str) or text.strip()):
                     values[name] = read_field(name, text)
             except ValueError as error:
                 errors[name] = str(error)
@@ -220,12 +229,25 @@ def default_d_ff(d_model: int, weights: str) -> int:
     return math.ceil(d_model * math.pi / 64) * 64 if d_model >= 64 else 2 * d_model
 
 
-def _frozen(value: Any) -> float | tuple[Any, ...]:
+def _listed(value: Any) -> Any:
+    """A tuple of what was given one by one or as one thing."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def _whole(entry: Any) -> Any:
+    """numpy's whole numbers as Python's; anything else as it is, for validation to name."""
+    return index(entry) if hasattr(entry, "__index__") and not isinstance(entry, bool) else entry
+
+
+def _frozen(value: Any, axes: int = MOST_AXES) -> float | tuple[Any, ...]:
+    """Lists and arrays as tuples, whole numbers as floats; nothing is read deeper than any quantity goes."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return tuple(_frozen(v) for v in value)
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, (list, tuple)) and axes:
+        return tuple(_frozen(v, axes - 1) for v in value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value) if abs(value) < 1 << 1023 else math.inf * (1 if value > 0 else -1)
+    return value  # type: ignore[no-any-return]
 
 
 PRESETS: dict[str, RunSpec] = {

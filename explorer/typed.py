@@ -7,59 +7,92 @@ Must not know: RunSpec's rules, torch, the page.
 from __future__ import annotations
 
 import math
+from operator import index
+from typing import Any
 
 WHOLE = ("B", "T", "d_model", "h", "h_kv", "d_h", "d_ff", "seed", "layer", "past", "experts", "experts_per_token")
 REAL = ("angle_step", "rope_theta", "norm_eps")
 FLAG = ("yarn", "qk_norm", "norm_topk")
+TEXT = ("weights", "text", "attention", "dtype", "device")
 OPTIONAL = ("h_kv", "d_h", "d_ff", "angle_step", "qk_norm")
+LONGEST_SHOWN = 40
 
 
 def read_field(name: str, text: object) -> object:
-    """What was typed into the field `name`, as the field's type. Raises ValueError: given, allowed, what to do."""
-    if isinstance(text, str) and name != "text":
+    """What was typed into the field `name`, as the field's type. Raises ValueError: given, allowed, what to do.
+
+    Edits are not typed as text: they come back as they are.
+    """
+    if name == "text" or name == "edits":
+        return text
+    if isinstance(text, str):
         text = text.strip().replace("−", "-")
     if name == "padding":
         return _read_padding(text)
-    if name not in (*WHOLE, *REAL, *FLAG):
-        return str(text)
+    if name == "switches":
+        return _read_switches(text)
     if name in FLAG:
         return _read_flag(name, text)
+    return _read_number(name, text) if name in (*WHOLE, *REAL) else text
+
+
+def _read_number(name: str, text: object) -> int | float:
     try:
-        number = float(text) if isinstance(text, (str, int, float)) else math.nan
+        number = float(text) if isinstance(text, (str, int, float)) and not isinstance(text, bool) else math.nan
     except (OverflowError, ValueError):
         number = math.nan
     if not math.isfinite(number):
         kind = "a whole number" if name in WHOLE else "a number"
         raise ValueError(f"{name} = {shown(text)} is not a number that can be used. Type {kind}.")
-    if name in WHOLE:
-        if number != int(number):
-            raise ValueError(f"{name} = {shown(text)} is not a whole number. Type a whole number.")
-        return int(number)
-    return number
+    if name in REAL:
+        return number
+    if number != int(number):
+        raise ValueError(f"{name} = {shown(text)} is not a whole number. Type a whole number.")
+    return int(number)
 
 
 def _read_flag(name: str, text: object) -> bool:
     if isinstance(text, bool):
         return text
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if (flag := words.get(str(text).lower())) is None:
+    word = f"{text:g}" if isinstance(text, float) else shown(text).strip("'").lower()
+    if (flag := words.get(word)) is None:
         raise ValueError(f"{name} = {shown(text)} is neither on nor off. Use on or off.")
     return flag
 
 
 def _read_padding(text: object) -> tuple[int, ...]:
-    parts = text.replace(",", " ").split() if isinstance(text, str) else text
+    parts: Any = text.replace(",", " ").split() if isinstance(text, str) else text
     try:
-        if not isinstance(parts, (list, tuple)):
-            raise TypeError
-        return tuple(int(p) for p in parts)
-    except (TypeError, ValueError, OverflowError):
+        return tuple(int(p) if isinstance(p, str) else index(p) for p in (parts if _is_list(parts) else [parts]))
+    except (TypeError, ValueError):
         raise ValueError(
             f"padding = {shown(text)} is not a list of whole numbers. Type one count a row: 0 2."
         ) from None
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _read_switches(text: object) -> tuple[object, ...]:
+    parts = text.replace(",", " ").split() if isinstance(text, str) else text
+    if isinstance(parts, (list, tuple)):
+        return tuple(parts)
+    raise ValueError(f"switches = {shown(text)} is not a list of names. Type them with commas: no_mask, no_rope.")
+
+
 def shown(value: object) -> str:
     """`value` as it stands in a message: quoted, and cut when long."""
-    text = str(value)
-    return repr(text if len(text) <= 40 else text[:37] + "…")
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits; a list inside a thousand lists
+        text = f"a very long {type(value).__name__}"
+    return repr(text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…")
+
+
+def amount(value: float) -> str:
+    """A number as it stands in a message: whole numbers in full, others short."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**15 else shown(value).strip("'")
+    return f"{value:g}"

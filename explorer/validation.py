@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from explorer.limits import Limits
+from explorer.limits import MAX_POSITIONS, Limits
 from explorer.offers import OFFERS, message_for_unknown
 from explorer.quantities import K_GAMMA, Q_GAMMA, QUANTITIES, W_ROUTER, UnknownName
 from explorer.switches import SwitchError, parse_switch
-from explorer.typed import FLAG, OPTIONAL, REAL, WHOLE, shown
+from explorer.typed import FLAG, OPTIONAL, REAL, TEXT, WHOLE, amount, shown
 
 if TYPE_CHECKING:
     from explorer.spec import Edit, RunSpec
@@ -22,7 +22,8 @@ WEIGHT_SOURCES = ("toy", "random")
 ATTENTION_PATHS = ("auto", "explicit", "flash")
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
-LARGEST = 3.4e38  # the largest magnitude that float32 holds
+MOST_SWITCHES = 64
+LARGEST = {"float32": 3.4e38, "bfloat16": 3.38e38, "float16": 65504.0}  # magnitudes that each dtype still holds
 
 
 def check_types(spec: RunSpec) -> dict[str, str]:
@@ -30,7 +31,9 @@ def check_types(spec: RunSpec) -> dict[str, str]:
     for names, wanted, kind in (
         (WHOLE, (int,), "whole number"),
         (REAL, (int, float), "number"),
-        (FLAG, (bool,), "flag"),
+        (FLAG, (bool,), "flag, True or False"),
+        (TEXT, (str,), "text"),
+        (("padding", "switches"), (tuple,), "list, one entry each"),
     ):
         for name in names:
             value = getattr(spec, name)
@@ -40,12 +43,13 @@ def check_types(spec: RunSpec) -> dict[str, str]:
                 errors[name] = f"{name} = {shown(value)} has the wrong type. It takes a {kind}."
             elif isinstance(value, float) and not math.isfinite(value):
                 errors[name] = f"{name} = {value} is not finite. Type a finite number."
-    return errors
+    return errors or _check_switches(spec, None)
 
 
 def _between(errors: dict[str, str], name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        errors.setdefault(name, f"{name} = {value:g} is out of range. It goes from {low:g} to {high:g} here.")
+        bounds = f"from {amount(low)} to {amount(high)}"
+        errors.setdefault(name, f"{name} = {amount(value)} is out of range. Choose a number {bounds}.")
 
 
 def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
@@ -68,7 +72,7 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
     elif spec.head_dim % 2 or spec.head_dim < 2 or spec.head_dim > limits.d_model:
         where = "d_h" if spec.d_h is not None else "h"
         errors[where] = (
-            f"d_h = {spec.head_dim} cannot be rotated: RoPE turns feature pairs, so d_h must be even, "
+            f"d_h = {amount(spec.head_dim)} cannot be rotated: RoPE turns feature pairs, so d_h must be even, "
             f"from 2 to {limits.d_model}. Change {'d_h' if spec.d_h is not None else 'h or d_model, or set d_h'}."
         )
     _between(errors, "d_ff", spec.ffn_width, 1, limits.d_ff)
@@ -82,25 +86,30 @@ def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
     """Bounds on what one run costs, checked before anything is computed."""
     n = spec.sizes
     per_token = n["C"] * 2 + n["Ckv"] * 2 + 3 * n["F"] * max(1, spec.experts_per_token if spec.experts else 1)
-    flops = 2 * spec.B * spec.T * (spec.d_model * per_token + 2 * n["C"] * n["Tk"])
+    flops = 2 * spec.B * n["Tk"] * (spec.d_model * per_token + 2 * n["C"] * n["Tk"])  # the cache is computed too
     parameters = spec.d_model * (2 * n["C"] + 2 * n["Ckv"] + 3 * n["F"] * max(1, spec.experts))
-    for what, amount, limit in (
+    for what, needed, limit in (
         ("multiplications", flops, limits.flops),
         ("parameters", parameters, limits.parameters),
     ):
-        if amount > limit:
+        if needed > limit:
             return {
                 "T" if what == "multiplications" else "d_model": (
-                    f"This run needs {amount:.2g} {what}; at most {limit:.2g} are allowed here. "
+                    f"This run needs {needed:.2g} {what}; at most {limit:.2g} are allowed here. "
                     "Choose smaller B, T, d_model or d_ff."
                 )
             }
+    if n["Tk"] > MAX_POSITIONS:
+        return {
+            "T": f"past + T = {n['Tk']} goes beyond the last position, {MAX_POSITIONS}. Choose a smaller T or past."
+        }
     if spec.explicit and spec.score_bytes > limits.score_bytes:
-        needed, kept = (f"{n_bytes / 2**20:.0f} MiB" for n_bytes in (spec.score_bytes, limits.score_bytes))
+        taken, kept = (f"{n_bytes / 2**20:.0f} MiB" for n_bytes in (spec.score_bytes, limits.score_bytes))
+        way_out = "" if spec.needs_scores else ", or attention = flash"
         return {
             "T": (
-                f"Scores for B·h·T·T_k = {spec.B}·{spec.h}·{spec.T}·{n['Tk']} take {needed}; at most {kept} are kept "
-                "here. Choose a smaller T or B, or attention = flash."
+                f"Scores for B·h·T·T_k = {spec.B}·{spec.h}·{spec.T}·{n['Tk']} take {taken}; at most {kept} are kept "
+                f"here. Choose a smaller T or B{way_out}."
             )
         }
     return {}
@@ -122,15 +131,16 @@ def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
     _between(errors, "seed", spec.seed, 0, 2**32 - 1)
     _between(errors, "layer", spec.layer, 0, 999)
     _between(errors, "angle_step", spec.step, -1000, 1000)
-    _between(errors, "rope_theta", spec.rope_theta, 1e-3, 1e12)
-    _between(errors, "norm_eps", spec.norm_eps, 0, 1)
+    _between(errors, "rope_theta", spec.rope_theta, 2 if spec.yarn else 1e-3, 1e12)  # YaRN divides by its logarithm
+    _between(errors, "norm_eps", spec.norm_eps, 1e-12, 1)
     if len(spec.text) > limits.text:
         errors["text"] = f"The text has {len(spec.text)} characters; at most {limits.text} are read. Shorten it."
     if spec.padding and len(spec.padding) != spec.B:
         errors["padding"] = f"padding has {len(spec.padding)} counts for B = {spec.B} rows. Give one count a row."
     for count in spec.padding:
         if type(count) is not int or not 0 <= count <= spec.past + spec.T:
-            errors["padding"] = f"padding = {shown(count)}: each count goes from 0 to past + T = {spec.past + spec.T}."
+            last = spec.past + spec.T
+            errors["padding"] = f"padding = {shown(count)} does not fit. Each count goes from 0 to past + T = {last}."
     errors.update(_check_edits(spec, limits))
     return errors
 
@@ -155,16 +165,27 @@ def _check_edits(spec: RunSpec, limits: Limits) -> dict[str, str]:
     for n, edit in enumerate(spec.edits):
         if message := _check_edit(spec, edit):
             errors[f"edits.{n}"] = message
-    heads_and_experts = {"h": spec.h, "experts": spec.experts}
+    return errors | _check_switches(spec, {"h": spec.h, "experts": spec.experts})
+
+
+def _check_switches(spec: RunSpec, heads_and_experts: dict[str, int] | None) -> dict[str, str]:
+    """Whether every switch exists and, where sizes are known to fit, its head or expert too."""
+    if len(spec.switches) > MOST_SWITCHES:
+        return {"switches": f"{len(spec.switches)} switches are on; at most {MOST_SWITCHES} can be. Remove some."}
     for text in spec.switches:
         try:
-            parse_switch(text).check(heads_and_experts)
+            switch = parse_switch(text)
+            if heads_and_experts is not None:
+                switch.check(heads_and_experts)
         except SwitchError as error:
-            errors["switches"] = str(error)
-    return errors
+            return {"switches": str(error)}
+    return {}
 
 
 def _check_edit(spec: RunSpec, edit: Edit) -> str | None:
+    target: object = edit.target
+    if not isinstance(target, str):
+        return f"{shown(edit.target)} is no name. Name a quantity or weight, for example resid_pre."
     try:
         shape = spec.shape(edit.target)
     except UnknownName as error:
@@ -175,12 +196,14 @@ def _check_edit(spec: RunSpec, edit: Edit) -> str | None:
         return f"{edit.target} does not exist in {kind}. Remove this edit."
     if not declared and (message := _weight_absent(spec, edit.target)):
         return message
+    if declared and "P" in declared.axes and not spec.past:
+        return f"{edit.target} is empty: this run has no cache. Set past to 1 or more, or remove this edit."
     if edit.index and (len(edit.index) != len(shape) or any(
         i is not None and (type(i) is not int or not 0 <= i < n)
         for i, n in zip(edit.index, shape, strict=False)
     )):  # fmt: skip
         return (
-            f"{edit.target} has shape {'×'.join(map(str, shape))}; index {list(edit.index)} is outside of it. "
+            f"{edit.target} has shape {'×'.join(map(str, shape))}; index {shown(list(edit.index))} is outside of it. "
             f"Give {len(shape)} numbers, each below its length."
         )
     return _check_value(spec, edit, shape)
@@ -205,12 +228,13 @@ def _check_value(spec: RunSpec, edit: Edit, shape: tuple[int, ...]) -> str | Non
     else:
         numbers = [edit.value]
     minus_infinity = edit.target == "masked_scores"
+    largest = LARGEST["float32" if edit.target in ("rope_cos", "rope_sin") else spec.dtype]
     for x in numbers:
         if isinstance(x, bool) or not isinstance(x, (int, float)):
             return f"{edit.target}: {shown(x)} is not a number. Type a number."
-        if not abs(x) <= LARGEST and not (minus_infinity and x == -math.inf):
+        if not abs(x) <= largest and not (minus_infinity and x == -math.inf):
             extra = " or −inf" if minus_infinity else ""
-            return f"{edit.target}: {x:g} does not fit. Type a finite number below 3.4e38{extra}."
+            return f"{edit.target}: {x:g} does not fit. Type a finite number up to {largest:g} in size{extra}."
         if edit.target == "expert_index" and (x != int(x) or not 0 <= x < spec.experts):
             return f"expert_index: {x:g} is no expert. Experts are numbered 0 to {spec.experts - 1}."
     return None
