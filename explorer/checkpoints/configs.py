@@ -143,12 +143,11 @@ def _fields(given: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, 
                 said[name] = value
         elif not _SILENT.match(key) and value not in (None, False, [], {}, ""):
             ignored.append(key)
-    if kind == "qwen3_moe" or said.get("use_moe"):
-        # MiniMind2 renormalised only where several experts share a token
-        if "n_routed_experts" in given and said.get("num_experts_per_tok") == 1:
+    if "n_routed_experts" in given:  # MiniMind2
+        if not said.get("use_moe"):  # its dense configurations describe experts that are not there
+            said = {name: value for name, value in said.items() if not _is_moe(name)}
+        elif said.get("num_experts_per_tok") == 1:  # it renormalised only where several experts share a token
             said["norm_topk_prob"] = False
-    else:
-        said = {name: value for name, value in said.items() if not _is_moe(name)}
     if ignored:
         notes.append(f"config.json also says {', '.join(sorted(ignored))}; this has no counterpart here.")
     return said | rope_fields(given, own=kind == "minimind")
