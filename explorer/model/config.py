@@ -182,6 +182,18 @@ class MiniMindConfig:
         """YaRN's numbers where scaling is on. It slows frequencies only if the context is longer than in training."""
         return self.rope_scaling if self.inference_rope_scaling else None
 
+    def parameter_count(self) -> int:
+        """How many numbers a whole language model of this configuration learns, without building it."""
+        width, head = self.hidden_size, self.head_dim
+        attention = 2 * width * head * (self.num_attention_heads + self.num_key_value_heads)
+        if self.use_moe:
+            feed_forward = self.num_experts * (3 * width * self.moe_intermediate_size + width)
+        else:
+            feed_forward = 3 * width * self.intermediate_size
+        norms = 2 * width + (2 * head if self.qk_norm else 0)
+        embeddings = self.vocab_size * width * (1 if self.tie_word_embeddings else 2)
+        return embeddings + self.num_hidden_layers * (attention + feed_forward + norms) + width
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data that JSON can hold; `from_dict` reads them back."""
         plain = asdict(self)
@@ -195,17 +207,10 @@ class MiniMindConfig:
 
         Raises ConfigError for any other key, naming the fields that are spelt nearly the same.
         """
-        plain = _read_rope_parameters(given)
+        plain = _rename(given)
         known = {field.name for field in fields(cls)}
         _reject_unknown(set(plain) - known - BOOKKEEPING_KEYS - set(FIXED_KEYS) - {"n_shared_experts"}, known, "config")
-        for name, allowed in FIXED_KEYS.items():
-            if name in plain and plain[name] not in allowed:
-                raise ConfigError(f"{name}={plain[name]!r}: MiniMind computes only {name}={allowed[0]!r}")
-        if plain.get("use_moe") and "n_shared_experts" in plain and "num_experts" not in plain:
-            raise ConfigError(
-                "n_shared_experts belongs to MiniMind2's mixture of experts, which has shared experts; "
-                "only MiniMind-3's (num_experts, no shared ones) can be built here"
-            )
+        _refuse_other_models(plain)
         return cls(**{name: value for name, value in plain.items() if name in known})
 
 
@@ -216,8 +221,8 @@ _SIZES = (
 )
 
 
-def _read_rope_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy in which transformers 5's `rope_parameters` has become rope_theta and rope_scaling."""
+def _rename(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy with MiniMind's names for what transformers 5 calls rope_parameters and num_local_experts."""
     plain = dict(given)
     parameters = dict(plain.pop("rope_parameters", None) or {})
     scaling = plain.get("rope_scaling") or {}
@@ -226,7 +231,24 @@ def _read_rope_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
         plain.setdefault("rope_theta", theta)
     if parameters and not scaling:
         plain["rope_scaling"] = parameters
+    experts = plain.pop("num_local_experts", None)
+    if experts is not None:
+        plain.setdefault("num_experts", experts)
     return plain
+
+
+def _refuse_other_models(plain: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a key asks for something that MiniMind does not compute."""
+    for name, allowed in FIXED_KEYS.items():
+        if name in plain and plain[name] not in allowed:
+            raise ConfigError(f"{name}={plain[name]!r}: MiniMind computes only {name}={allowed[0]!r}")
+    if set(plain.get("layer_types") or ()) - {"full_attention"}:
+        raise ConfigError('layer_types: every block of MiniMind has "full_attention"')
+    if plain.get("use_moe") and "n_shared_experts" in plain and "num_experts" not in plain:
+        raise ConfigError(
+            "n_shared_experts belongs to MiniMind2's mixture of experts, which has shared experts; "
+            "only MiniMind-3's (num_experts, no shared ones) can be built here"
+        )
 
 
 def _reject_unknown(unknown: set[str], known: set[str], where: str) -> None:

@@ -9,6 +9,7 @@ Works on each token alone; must not know attention, positions or the residual st
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -76,7 +77,7 @@ class Dispatch:
         """Row r of the result is row r of `rows` [..., width], put through its own expert's projection."""
         pieces = torch.split(rows.flatten(0, -2)[self.there], self.counts)
         done = torch.cat([projection(piece) for projection, piece in zip(projections, pieces, strict=True)])
-        return done[self.back].reshape(*rows.shape[:-1], -1)
+        return done[self.back].view(*rows.shape[:-1], done.shape[-1])
 
 
 class MOEFeedForward(nn.Module):
@@ -132,6 +133,10 @@ class MOEFeedForward(nn.Module):
         experts = probs.shape[-1]
         load = F.one_hot(index, experts).sum(-2).flatten(0, -2).float().mean(0)
         return (load * probs.flatten(0, -2).mean(0)).sum() * experts * self.loss_weight
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles leave out the loss: it belongs to one forward pass and holds its whole graph."""
+        return {**self.__dict__, "aux_loss": None}
 
     def _each(self, projection: str) -> list[nn.Module]:
         return [getattr(expert, projection) for expert in self.experts]

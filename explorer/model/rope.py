@@ -109,7 +109,7 @@ class RotaryEmbedding(nn.Module):
                 f"positions {start} to {end - 1} were asked for, but this model has positions 0 to {limit - 1}; "
                 "shorten the text or the cache, or raise max_position_embeddings"
             )
-        cos, sin = self._tables(end, torch.device(device))
+        cos, sin = self._tables(end, torch.empty(0, device=device).device)  # "cuda" becomes "cuda:0"
         return cos[start:end], sin[start:end]
 
     def _tables(self, rows: int, device: torch.device) -> Tables:

@@ -1,0 +1,1 @@
+"""Tests of explorer.model, one file for each of its modules."""
