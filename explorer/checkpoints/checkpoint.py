@@ -108,8 +108,9 @@ class Checkpoint:
         """The report, with what reading the numbers has shown since."""
         if not self._strange:
             return self.report
-        names = ", ".join(list(self._strange)[:3])
-        note = f"{len(self._strange)} weights hold NaN or infinity ({names}); what depends on them will too."
+        count, names = len(self._strange), ", ".join(list(self._strange)[:3])
+        weights = "1 weight holds" if count == 1 else f"{count} weights hold"
+        note = f"{weights} NaN or infinity ({names}); what depends on them will too."
         return replace(self.report, notes=(*self.report.notes, note))
 
     def _read(self, name: str, dtype: torch.dtype) -> Tensor:

@@ -215,6 +215,8 @@ def _heads(shapes: Shapes, first: str, known: Mapping[str, Any]) -> dict[str, in
     norm = shapes.get(f"{first}self_attn.q_norm.weight", ())
     heads, head = known.get("num_attention_heads"), known.get("head_dim") or (norm[0] if len(norm) == 1 else None)
     if head is None and isinstance(heads, int) and heads > 0:
+        if queries[0] % heads:
+            raise CheckpointError(f"num_attention_heads={heads} cannot be right: q_proj has {queries[0]} rows to share")
         head = queries[0] // heads
     if not isinstance(head, int) or head < 1 or queries[0] % head or keys[0] % head:
         return {}

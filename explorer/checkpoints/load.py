@@ -106,12 +106,12 @@ def summary(config: MiniMindConfig) -> str:
     switches.append(f"head {'tied to the embedding' if config.tie_word_embeddings else 'of its own'}")
     return "\n".join(
         (
-            f"Stream      D={config.hidden_size}, L={config.num_hidden_layers} blocks, V={config.vocab_size}",
-            f"Attention   H={config.num_attention_heads}, Hkv={config.num_key_value_heads}, Dh={config.head_dim}",
+            f"Stream       D={config.hidden_size}, L={config.num_hidden_layers} blocks, V={config.vocab_size}",
+            f"Attention    H={config.num_attention_heads}, Hkv={config.num_key_value_heads}, Dh={config.head_dim}",
             f"Feed-forward {feed_forward}",
-            f"Positions   up to {config.max_position_embeddings}, rope_theta={config.rope_theta:g}{yarn}",
-            f"Norms       eps={config.rms_norm_eps:g}, {', '.join(switches)}",
-            f"One block   {human_count(sum(_product(shape) for shape in block_shapes(config).values()))} parameters",
+            f"Positions    up to {config.max_position_embeddings}, rope_theta={config.rope_theta:g}{yarn}",
+            f"Norms        eps={config.rms_norm_eps:g}, {', '.join(switches)}",
+            f"One block    {human_count(sum(_product(shape) for shape in block_shapes(config).values()))} parameters",
         )
     )
 

@@ -78,10 +78,10 @@ class Report:
     def text(self) -> str:
         """The whole report, ready to print."""
         head = [
-            f"Checkpoint  {self.source}",
-            f"Layout      {self.layout}",
-            f"Files       {', '.join(self.files)} ({human_bytes(self.stored_bytes)}, {', '.join(self.dtypes)})",
-            f"Parameters  {self.parameters:,}",
+            f"Checkpoint   {self.source}",
+            f"Layout       {self.layout}",
+            f"Files        {', '.join(self.files)} ({human_bytes(self.stored_bytes)}, {', '.join(self.dtypes)})",
+            f"Parameters   {human_count(self.parameters)}",
         ]
         verdict = "Every weight is there and fits." if self.ok else "It cannot be loaded."
         notes = [f"Note: {note}" for note in self.notes]
