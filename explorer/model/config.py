@@ -116,7 +116,7 @@ class MiniMindConfig:
     router_aux_loss_coef: float = 5e-4
     tie_word_embeddings: bool = True
     bos_token_id: int | None = 1
-    eos_token_id: int | list[int] | None = 2
+    eos_token_id: int | tuple[int, ...] | None = 2
     pad_token_id: int | None = 0
 
     def __post_init__(self) -> None:
@@ -125,6 +125,9 @@ class MiniMindConfig:
         self._fill_in()
         for name in _SIZES:
             _require_size(name, getattr(self, name))
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: give true or false")
         self._check_heads()
         self._check_numbers()
 
@@ -135,6 +138,9 @@ class MiniMindConfig:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
 
+        stops: object = self.eos_token_id
+        if isinstance(stops, list):
+            object.__setattr__(self, "eos_token_id", tuple(stops))
         scaling: object = self.rope_scaling
         if isinstance(scaling, Mapping):
             object.__setattr__(self, "rope_scaling", RopeScaling.from_dict(scaling))
@@ -174,6 +180,8 @@ class MiniMindConfig:
         _require_number("angle_step", self.angle_step)
         _require_number("router_aux_loss_coef", self.router_aux_loss_coef, at_least=0)
         _require_number("dropout", self.dropout, at_least=0, below=1)
+        if self.yarn and self.rope_theta <= 1:
+            raise ConfigError(f"rope_theta={self.rope_theta}: YaRN needs pairs of falling speed; give more than 1")
         if self.hidden_act not in HIDDEN_ACTS:
             raise ConfigError(f'hidden_act="{self.hidden_act}" is not known here; choose one of {list(HIDDEN_ACTS)}')
 
@@ -197,6 +205,8 @@ class MiniMindConfig:
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data that JSON can hold; `from_dict` reads them back."""
         plain = asdict(self)
+        if isinstance(self.eos_token_id, tuple):
+            plain["eos_token_id"] = list(self.eos_token_id)
         if self.rope_scaling is not None:
             plain["rope_scaling"] = {"type": "yarn", "rope_type": "yarn", **plain["rope_scaling"]}
         return plain
@@ -219,6 +229,8 @@ _SIZES = (
     *("intermediate_size", "vocab_size", "max_position_embeddings"),
     *("num_experts", "num_experts_per_tok", "moe_intermediate_size"),
 )
+_SWITCHES = ("qk_norm", "flash_attn", "inference_rope_scaling", "use_moe", "norm_topk_prob", "tie_word_embeddings")
+_LARGEST_SIZE = 2**31 - 1
 
 
 def _rename(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,14 +271,17 @@ def _reject_unknown(unknown: set[str], known: set[str], where: str) -> None:
 
 
 def _require_size(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{name}={value!r}: give a whole number of at least 1")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST_SIZE:
+        raise ConfigError(f"{name}={value!r:.40}: give a whole number, at least 1 and at most {_LARGEST_SIZE}")
 
 
 def _require_number(
     name: str, value: object, above: float | None = None, at_least: float | None = None, below: float | None = None
 ) -> None:
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    try:
+        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
     limits = {"above": above, "at least": at_least, "below": below}
     kept = (
         math.isfinite(number)
@@ -276,7 +291,7 @@ def _require_number(
     )
     if not kept:
         bounds = "".join(f", {word} {limit}" for word, limit in limits.items() if limit is not None)
-        raise ConfigError(f"{name}={value!r}: give a finite number{bounds}")
+        raise ConfigError(f"{name}={value!r:.40}: give a finite number{bounds}")
 
 
 def _divisors(number: int) -> list[int]:

@@ -33,6 +33,10 @@ def test_a_field_left_out_follows_from_the_others() -> None:
         ({"vocab_size": 2.5}, ["vocab_size=2.5", "whole number"]),
         ({"num_attention_heads": True}, ["num_attention_heads=True", "whole number"]),
         ({"intermediate_size": "12"}, ["intermediate_size='12'", "whole number"]),
+        ({"hidden_size": 10**400}, ["hidden_size=1000", "at most 2147483647"]),
+        ({"rope_theta": 10**400}, ["rope_theta=1000", "finite"]),
+        ({"rope_theta": 1.0, "inference_rope_scaling": True}, ["rope_theta=1.0", "YaRN", "more than 1"]),
+        ({"use_moe": "yes"}, ["use_moe='yes'", "true or false"]),
         ({"rms_norm_eps": 0}, ["rms_norm_eps=0", "above 0"]),
         ({"rope_theta": float("nan")}, ["rope_theta=nan", "finite"]),
         ({"angle_step": float("inf")}, ["angle_step=inf", "finite"]),
@@ -85,6 +89,13 @@ def test_what_minimind_does_not_compute_is_refused() -> None:
 def test_it_survives_json() -> None:
     config = tiny(inference_rope_scaling=True, rope_scaling={"factor": 8}, use_moe=True)
     assert MiniMindConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert hash(config) == hash(MiniMindConfig.from_dict(config.to_dict()))
+
+
+def test_several_stop_tokens_are_kept() -> None:
+    config = MiniMindConfig.from_dict({"eos_token_id": [2, 5]})
+    assert config.eos_token_id == (2, 5)
+    assert config.to_dict()["eos_token_id"] == [2, 5]
     assert hash(config) == hash(MiniMindConfig.from_dict(config.to_dict()))
 
 
