@@ -18,6 +18,7 @@ class Cells(Protocol):
     sizes: dict[str, int]
     norm_eps: float
     norm_topk: bool
+    activation: str
 
     @property
     def qk_norm(self) -> bool: ...
@@ -25,7 +26,11 @@ class Cells(Protocol):
     def moe(self) -> bool: ...
 
     def value(self, name: str, index: tuple[int, ...]) -> float:
-        """The captured number at `index`."""
+        """The captured number at `index`, an edit included."""
+        ...
+
+    def computed(self, name: str, index: tuple[int, ...]) -> float:
+        """The number at `index` before an edit replaced it."""
         ...
 
 
@@ -71,8 +76,12 @@ def _softmax(cells: Cells, source: str, prefix: tuple[int, ...], at: int, over: 
     return Ratio(powers[at], Sum(tuple(powers.values()), over))
 
 
-def _silu_times(gate: Ref, up: Ref) -> Expr:
-    """SiLU(g)·u with SiLU(g) = g / (1 + exp(−g))."""
+def _gated(cells: Cells, gate: Ref, up: Ref) -> Expr:
+    """SiLU(g)·u with SiLU(g) = g / (1 + exp(−g)); or ReLU(g)·u. Raises ValueError for another activation."""
+    if cells.activation == "relu":
+        return Product((gate, up)) if cells.value(gate.name, gate.index) > 0 else Num(0.0, "ReLU")
+    if cells.activation != "silu":
+        raise ValueError(f"The activation {cells.activation} is not taken apart here; silu and relu are.")
     sigmoid_below = Sum((Num(1.0), Call("exp", Product((Num(-1.0), gate)))))
     return Product((Ratio(gate, sigmoid_below), up))
 
@@ -182,7 +191,7 @@ def up(cells: Cells, b: int, t: int, n: int) -> Expr:
 
 
 def hidden(cells: Cells, b: int, t: int, n: int) -> Expr:
-    return _silu_times(Ref("gate", (b, t, n)), Ref("up", (b, t, n)))
+    return _gated(cells, Ref("gate", (b, t, n)), Ref("up", (b, t, n)))
 
 
 def router_logits(cells: Cells, b: int, t: int, e: int) -> Expr:
@@ -198,14 +207,15 @@ def _chosen(cells: Cells, b: int, t: int, slot: int) -> int:
 
 
 def expert_index(cells: Cells, b: int, t: int, slot: int) -> Expr:
-    """The number of the expert with the largest probability not yet taken by an earlier slot.
+    """The number of the expert with the largest probability for slot 0, the second largest for slot 1, and so on.
 
     A choice, not arithmetic: it has no derivative, and the expression is the chosen number itself.
     """
     probabilities = [cells.value("router_probs", (b, t, e)) for e in range(cells.sizes["E"])]
-    taken = {_chosen(cells, b, t, s) for s in range(slot)}
-    free = [e for e in range(cells.sizes["E"]) if e not in taken]
-    return Num(float(max(free, key=probabilities.__getitem__, default=0)), "arg max")
+    wanted = sorted(probabilities, reverse=True)[slot]
+    alike = [e for e, p in enumerate(probabilities) if p == wanted]
+    taken = int(cells.computed("expert_index", (b, t, slot)))  # which of equals comes first is the kernel's choice
+    return Num(float(taken if taken in alike or not alike else alike[0]), "arg max")
 
 
 def expert_weight(cells: Cells, b: int, t: int, slot: int) -> Expr:
@@ -230,7 +240,7 @@ def expert_up(cells: Cells, b: int, t: int, slot: int, n: int) -> Expr:
 
 
 def expert_hidden(cells: Cells, b: int, t: int, slot: int, n: int) -> Expr:
-    return _silu_times(Ref("expert_gate", (b, t, slot, n)), Ref("expert_up", (b, t, slot, n)))
+    return _gated(cells, Ref("expert_gate", (b, t, slot, n)), Ref("expert_up", (b, t, slot, n)))
 
 
 def expert_out(cells: Cells, b: int, t: int, slot: int, d: int) -> Expr:

@@ -17,7 +17,7 @@ class SwitchError(ValueError):
 
 
 class Values(Protocol):
-    """What a rule may read: tensors of this run by quantity name, "masked" (True = hidden), and sizes by letter."""
+    """What a rule may read: earlier tensors of this run by quantity name, and sizes by letter."""
 
     def __getitem__(self, name: str) -> Any: ...
     def size(self, letter: str) -> int: ...
@@ -63,9 +63,8 @@ def _update_only_post(values: Values, computed: Any, _: float) -> Any:
 
 
 def _uniform(values: Values, computed: Any, _: float) -> Any:
-    seen = (~values["masked"]).to(computed.dtype)
-    count = seen.sum(-1, keepdim=True)
-    return (seen / count.clamp(min=1)).expand_as(computed)
+    seen = (values["masked_scores"] != -math.inf).to(computed.dtype)  # what the mask in force leaves over
+    return seen / seen.sum(-1, keepdim=True).clamp(min=1)
 
 
 def _one_head(values: Values, computed: Any, head: float) -> Any:

@@ -3,8 +3,10 @@
 Must not know: where weights come from, figures, the page.
 """
 
+from explorer.capture.edits import CaptureError
+from explorer.capture.kept import StaleValue
 from explorer.capture.ledger import LedgerRow, ShapeMismatch
-from explorer.capture.recorder import CaptureError, record
-from explorer.capture.trace import StaleValue, Trace
+from explorer.capture.recorder import record
+from explorer.capture.trace import TooLarge, Trace
 
-__all__ = ["CaptureError", "LedgerRow", "ShapeMismatch", "StaleValue", "Trace", "record"]
+__all__ = ["CaptureError", "LedgerRow", "ShapeMismatch", "StaleValue", "TooLarge", "Trace", "record"]

@@ -56,6 +56,16 @@ class Recorded(Protocol):
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "int64": 8, "int32": 4}
 
 
+def check_axes(name: str, shape: tuple[int, ...]) -> None:
+    """Compare the number of axes alone. Raises ShapeMismatch."""
+    axes = QUANTITIES[name].axes
+    if len(shape) != len(axes):
+        raise ShapeMismatch(
+            f"{name} is declared {symbolic_shape(axes)}, which is {len(axes)} axes, "
+            f"but {'×'.join(map(str, shape))} was observed."
+        )
+
+
 def check_shapes(observed: Mapping[str, tuple[int, ...]], sizes: Mapping[str, int]) -> None:
     """Compare every observed shape with the declared one. Raises ShapeMismatch naming axes and sizes."""
     for name, shape in observed.items():

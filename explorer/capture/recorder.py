@@ -17,7 +17,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from explorer.capture.trace import Kept, Trace
+from explorer.capture.edits import CaptureError, set_cells
+from explorer.capture.kept import Kept
+from explorer.capture.trace import Trace
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
 from explorer.spec import Edit
 from explorer.switches import Switch, parse_switch
@@ -26,10 +28,6 @@ Pair = tuple[Tensor, Tensor]
 _active: ContextVar[Recorder | None] = ContextVar("active_recorder", default=None)
 _locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _locks_guard = threading.Lock()
-
-
-class CaptureError(RuntimeError):
-    """The block did something that a record cannot hold, or an edit does not fit it."""
 
 
 def record(
@@ -56,7 +54,9 @@ def record(
                          its flash path; the trace then recomputes the rows that are asked for
 
     The run happens under no_grad. Hooks that others put on the block stay and work; ours are removed in any case.
-    Raises CaptureError when a tap fires twice, or an edit has the wrong shape or names a tap that never fired.
+    A switch changes this call only: keys that are cached already stay as they were made.
+    Raises CaptureError when a tap fires twice, or an edit does not fit its tensor or names a tap that never fires;
+    UnknownName for an edit of something that does not exist.
     """
     block = getattr(block, "_orig_mod", block)  # a compiled module is captured uncompiled
     recorder = Recorder(block, tuple(edits), tuple(map(parse_switch, switches)), keep_scores)
@@ -83,18 +83,14 @@ class Recorder:
     def __init__(self, block: nn.Module, edits: Sequence[Edit], switches: Sequence[Switch], keep_scores: bool) -> None:
         self.block = block
         self.taps = find_taps(block)
-        self.parameters = dict(block.named_parameters())
-        in_force = [e for e in edits if e.on]
-        self.weight_edits = [e for e in in_force if e.target in self.parameters]
+        self.edits = [e for e in edits if e.on]
         self.tap_edits: dict[str, list[Edit]] = {}
-        for edit in in_force:
-            if edit.target not in self.parameters:
-                self.tap_edits.setdefault(edit.target, []).append(edit)
         self.switches = switches
         self.keep_scores = keep_scores
         self.seen: dict[str, Kept] = {}
         self.before: dict[str, Kept] = {}
         self.given: dict[str, Tensor] = {}
+        self.weights: dict[str, Tensor] = {}
 
     def run(self, hidden_states: Tensor, position_embeddings: Pair, past: Pair | None, mask: Tensor | None) -> Trace:
         with ExitStack() as stack:
@@ -103,32 +99,54 @@ class Recorder:
             stack.enter_context(torch.no_grad())
             hidden_states, cos, sin = map(_ordinary, (hidden_states, *position_embeddings))
             past = (_ordinary(past[0]), _ordinary(past[1])) if past is not None else None
+            edited_weights = self._sort_edits(with_cache=past is not None)
             self._given(hidden_states, cos, sin, past, mask)
             if past is not None:
                 past = (self.given["past_k"], self.given["past_v"])
             stack.enter_context(self._hooked())
-            weights = self._weights()
             inputs = (hidden_states, (self.given["rope_cos"], self.given["rope_sin"]))
             options: dict[str, Any] = {} if past is None else {"past_key_value": past}
             if mask is not None:
                 options["attention_mask"] = mask
-            if self.weight_edits:
-                torch.func.functional_call(self.block, weights, inputs, options, strict=False)
+            if edited_weights:
+                torch.func.functional_call(self.block, edited_weights, inputs, options)
             else:
                 self.block(*inputs, **options)
         self._check_all_edits_used()
         given = {name: Kept(tensor) for name, tensor in self.given.items()}
-        return Trace(
-            {**given, **self.seen}, self.before, {n: Kept(w) for n, w in weights.items()}, self.given_mask, self.block
-        )
+        weights = {name: Kept(tensor) for name, tensor in self.weights.items()}
+        return Trace({**given, **self.seen}, self.before, weights, self.given_mask, self.block)
+
+    def _sort_edits(self, with_cache: bool) -> dict[str, Tensor]:
+        """Note the weights as this run uses them, and which edits go to which tap; the result is the edited weights.
+
+        Runs under the block's lock: while another run has weights edited, the block's own parameters are those.
+        """
+        self.weights = {name: parameter.detach() for name, parameter in self.block.named_parameters()}
+        given = ("rope_cos", "rope_sin", *(("past_k", "past_v") if with_cache else ()))
+        edited: dict[str, Tensor] = {}
+        for edit in self.edits:
+            name = edit.target
+            if name in self.weights:
+                self.before.setdefault(name, Kept(self.weights[name]))
+                self.weights[name] = edited[name] = set_cells(self.weights[name], edit)
+            elif name in self.taps or name in given:
+                self.tap_edits.setdefault(name, []).append(edit)
+            elif name in QUANTITIES:
+                raise _nothing_computes(name)
+            else:
+                raise unknown_name(name, [*self.taps, *given, *self.weights])
+        return edited
 
     def _given(self, hidden: Tensor, cos: Tensor, sin: Tensor, past: Pair | None, mask: Tensor | None) -> None:
         """Note the inputs, and the mask: True where a query may not see a key, [B or 1, 1, Tq, Tk]."""
         self.given = {"rope_cos": cos, "rope_sin": sin}
         if past is not None:
             self.given |= {"past_k": past[0], "past_v": past[1]}
-        for name in self.given:
-            self.given[name] = self._edited(name, self.given[name])
+        for name, tensor in self.given.items():
+            self.given[name] = self._edited(name, tensor)
+            if self.given[name] is not tensor:
+                self.before[name] = Kept(tensor)
         tokens, cached = hidden.shape[1], past[0].shape[2] if past is not None else 0
         later = torch.ones(tokens, cached + tokens, dtype=torch.bool, device=hidden.device).triu(cached + 1)
         self.given_mask = later[None, None].expand(hidden.shape[0], 1, -1, -1)
@@ -139,12 +157,6 @@ class Recorder:
                     f"[{hidden.shape[0]}, {cached + tokens}], one entry for each key, cached ones first."
                 )
             self.given_mask = self.given_mask | (mask == 0)[:, None, None, :].to(hidden.device)
-
-    def _weights(self) -> dict[str, Tensor]:
-        weights: dict[str, Tensor] = {name: p.detach() for name, p in self.parameters.items()}
-        for edit in self.weight_edits:
-            weights[edit.target] = set_cells(weights[edit.target], edit)
-        return weights
 
     @contextmanager
     def _hooked(self) -> Iterator[None]:
@@ -192,9 +204,7 @@ class Recorder:
     def _check_all_edits_used(self) -> None:
         for name in self.tap_edits:
             if name not in self.seen and name not in self.given:
-                if name not in QUANTITIES:
-                    raise unknown_name(name, [*self.taps, *self.parameters])
-                raise CaptureError(f"Nothing in this block computes {name!r}, so it cannot be edited.")
+                raise _nothing_computes(name)
 
 
 class _Seen:
@@ -204,7 +214,7 @@ class _Seen:
         self._recorder = recorder
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._recorder.given_mask if name == "masked" else self._recorder.seen[name].read(name)
+        return self._recorder.seen[name].read(name)
 
     def size(self, letter: str) -> int:
         for name, kept in self._recorder.seen.items():
@@ -214,24 +224,8 @@ class _Seen:
         raise KeyError(letter)
 
 
-def set_cells(tensor: Tensor, edit: Edit) -> Tensor:
-    """A new tensor with the edit's cells set. Raises CaptureError when index or values do not fit."""
-    shape = tuple(tensor.shape)
-    if edit.index and len(edit.index) != len(shape):
-        raise CaptureError(f"{edit.target} has {len(shape)} axes {list(shape)}; index {list(edit.index)} does not fit.")
-    value = torch.as_tensor(edit.value, dtype=torch.float64).to(device=tensor.device, dtype=tensor.dtype)
-    if not edit.index:
-        if value.ndim and tuple(value.shape) != shape:
-            raise CaptureError(f"{edit.target} has shape {list(shape)}; the values given have {list(value.shape)}.")
-        return value.expand(shape).clone()
-    edited = tensor.clone()
-    try:
-        edited[tuple(slice(None) if i is None else i for i in edit.index)] = value
-    except IndexError:
-        raise CaptureError(
-            f"{edit.target} has shape {list(shape)}; index {list(edit.index)} is outside of it."
-        ) from None
-    return edited
+def _nothing_computes(name: str) -> CaptureError:
+    return CaptureError(f"Nothing in this block computes {name!r} in this run, so it cannot be edited.")
 
 
 def _ordinary(tensor: Tensor) -> Tensor:

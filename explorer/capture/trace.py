@@ -12,43 +12,24 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from explorer.capture import ledger as ledger_module
+from explorer.capture.kept import Array, Kept, Weights, read_only, to_numpy
 from explorer.expression import Expr
+from explorer.limits import LIMITS
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
 
 if TYPE_CHECKING:
     from explorer.spec import RunSpec
 
-Array = NDArray[Any]
+STANDS_FOR = {"q_norm": "q", "k_norm": "k", "present_k": "k_rot", "present_v": "v"}  # in blocks without these taps
+MOST_ROWS = 64  # recomputed rows kept for the inspector
 
 
-class StaleValue(RuntimeError):
-    """A captured tensor was changed in place after it was captured."""
-
-
-class Kept:
-    """A tensor by reference and the version it had."""
-
-    __slots__ = ("tensor", "version")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.version = 0 if tensor.is_inference() else tensor._version
-
-    def read(self, name: str) -> Tensor:
-        """The tensor. Raises StaleValue when it was changed since."""
-        now = 0 if self.tensor.is_inference() else self.tensor._version
-        if now != self.version:
-            raise StaleValue(
-                f"{name} was changed in place after it was captured (version {self.version}, now {now}). "
-                "Record again, and read values before changing the model."
-            )
-        return self.tensor
+class TooLarge(MemoryError):
+    """Scores that would not fit the memory budget were asked for as a whole."""
 
 
 class Trace:
@@ -75,13 +56,16 @@ class Trace:
         self._weights = dict(weights)
         self._masked = masked
         self._arrays: dict[str, Array] = {}
+        self._arrays_before: dict[str, Array] = {}
+        self._rows: dict[tuple[str, int, int, int], Array] = {}
         self.spec = spec
         self.tokens: tuple[tuple[str, ...], ...] | None = None
         self.norm_eps = float(getattr(getattr(block, "input_layernorm", None), "eps", 1e-6))
         self.norm_topk = bool(getattr(getattr(block, "mlp", None), "normalise", True))
+        self.activation = str(getattr(getattr(getattr(block, "mlp", None), "act", None), "__name__", "silu"))
         self.recomputed = frozenset(SCORE_TAPS) - self._values.keys()
         self.sizes = _sizes(self._values)
-        self.weights: Mapping[str, Array] = _Weights(self._weights)
+        self.weights: Mapping[str, Array] = Weights(self._weights)
         ledger_module.check_shapes({n: tuple(k.tensor.shape) for n, k in self._values.items()}, self.sizes)
 
     @property
@@ -99,12 +83,12 @@ class Trace:
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """The quantities that an edit or a switch replaced."""
-        return tuple(self._before)
+        """The quantities that an edit or a switch replaced, in the block's order."""
+        return tuple(n for n in QUANTITIES if n in self._before)
 
     @cached_property
     def masked(self) -> Array:
-        return _frozen(self._masked.cpu().numpy())
+        return read_only(self._masked.cpu().numpy())
 
     def __contains__(self, name: object) -> bool:
         return name in self._values or name in self.recomputed
@@ -116,31 +100,46 @@ class Trace:
         """The whole quantity. Raises UnknownName, StaleValue."""
         if name not in self._arrays:
             tensor = self.tensor(name)
-            self._arrays[name] = _to_numpy(tensor)
+            self._arrays[name] = to_numpy(tensor)
         return self._arrays[name]
 
     def tensor(self, name: str) -> Tensor:
         """The captured tensor itself; do not change it."""
         if name in self._values:
             return self._values[name].read(name)
-        if name in self.recomputed:
-            return self._recompute(name, slice(None), slice(None), slice(None))
-        raise unknown_name(name, list(self.names))
+        if name not in self.recomputed:
+            raise unknown_name(name, list(self.names))
+        cells = math.prod(self.shape(name))
+        if 4 * cells > LIMITS.score_bytes:
+            raise TooLarge(
+                f"{name} has {'×'.join(map(str, self.shape(name)))} cells, {4 * cells / 2**20:.0f} MiB in float32; at "
+                f"most {LIMITS.score_bytes / 2**20:.0f} MiB are computed at once. Ask for a part: "
+                f"trace.rows({name!r}, b, h, start, stop)."
+            )
+        return self._recompute(name, slice(None), None, slice(None))
 
     def rows(self, name: str, b: int, h: int, start: int = 0, stop: int | None = None) -> Array:
         """Query rows start..stop of scores, masked_scores or probs for one batch row and head, [rows, Tk].
 
-        Recomputed from q_rot, the keys and the mask when the run took the flash path.
+        Recomputed from q_rot, the keys and the mask when the run took the flash path. Raises UnknownName, IndexError.
         """
+        if name not in SCORE_TAPS:
+            raise unknown_name(name, list(SCORE_TAPS))
+        if not (0 <= b < self.sizes["B"] and 0 <= h < self.sizes["H"]):
+            raise IndexError(
+                f"{name} has {self.sizes['B']} batch rows and {self.sizes['H']} heads; not row {b}, head {h}."
+            )
         if name in self._values:
-            part = self._values[name].read(name)[b, h, start:stop]
-        else:
-            part = self._recompute(name, slice(b, b + 1), slice(h, h + 1), slice(start, stop))[0, 0]
-        return _to_numpy(part.clone())
+            return to_numpy(self._values[name].read(name)[b, h, start:stop])
+        return to_numpy(self._recompute(name, slice(b, b + 1), h, slice(start, stop))[0, 0])
 
     def before(self, name: str) -> Array:
-        """What the block computed for `name` before an edit replaced it (the quantity itself when none did)."""
-        return _to_numpy(self._before[name].read(name)) if name in self._before else self[name]
+        """What `name`, a quantity or a weight, was before an edit replaced it (the thing itself when none did)."""
+        if name not in self._before:
+            return self.weights[name] if name in self._weights else self[name]
+        if name not in self._arrays_before:
+            self._arrays_before[name] = to_numpy(self._before[name].read(name))
+        return self._arrays_before[name]
 
     def axes(self, name: str) -> tuple[str, ...]:
         """The axis letters of a quantity, heads first."""
@@ -165,10 +164,22 @@ class Trace:
     def device(self) -> str:
         return str(next(iter(self._values.values())).tensor.device)
 
+    def memory(self) -> dict[int, int]:
+        """What this trace keeps alive: address -> bytes, memory that names share only once, weights included.
+
+        The arrays that reading every quantity makes are counted too, under an address of their own.
+        """
+        values = [kept.tensor for kept in (*self._values.values(), *self._before.values())]
+        held = {id(self): sum(4 * tensor.numel() for tensor in values)}
+        for tensor in (*values, *(kept.tensor for kept in self._weights.values())):
+            storage = tensor.untyped_storage()
+            held[storage.data_ptr()] = storage.nbytes()
+        return held
+
     @property
     def nbytes(self) -> int:
-        """Bytes kept alive by this trace, weights not counted."""
-        return sum(k.tensor.nbytes for k in (*self._values.values(), *self._before.values()))
+        """Bytes kept alive by this trace and the weights it used."""
+        return sum(self.memory().values())
 
     def ledger(self) -> list[ledger_module.LedgerRow]:
         """One row a quantity: names, symbolic and actual shape, dtype, bytes, FLOPs. Raises ShapeMismatch."""
@@ -182,15 +193,30 @@ class Trace:
             return float(self.weights[name][index])
         if name in self.recomputed and name not in self._arrays:
             b, h, i, j = index
-            return float(self.rows(name, b, h, i, i + 1)[0, j])
-        if name in ("present_k", "present_v") and name not in self._values:
-            name = QUANTITIES[name].alias
+            return float(self._recomputed_row(name, b, h, i)[j])
+        if name in STANDS_FOR and name not in self._values:
+            name = STANDS_FOR[name]
         return float(self[name][index])
 
+    def computed(self, name: str, index: tuple[int, ...]) -> float:
+        """One number of a quantity as the block computed it, before an edit replaced it."""
+        return float(self.before(name)[index]) if name in self._before else self.value(name, index)
+
     def explain(self, name: str, index: tuple[int, ...]) -> Expr:
-        """How that cell was made from other cells (before an edit replaced it)."""
+        """How that cell was made from other cells (before an edit replaced it).
+
+        Raises UnknownName, IndexError, and ValueError for what is given to the block or learned.
+        """
+        if name in self._weights:
+            raise ValueError(f"{name} is a weight: it was learned, nothing in the block computes it.")
         if name not in self:
             raise unknown_name(name, list(self.names))
+        shape = self.shape(name)
+        if len(index) != len(shape) or not all(0 <= i < n for i, n in zip(index, shape, strict=True)):
+            raise IndexError(
+                f"{name} has shape {'×'.join(map(str, shape))}; index {list(index)} is outside of it. "
+                f"Give {len(shape)} numbers, each below its length."
+            )
         formula = QUANTITIES[name].formula
         if formula is None:
             raise ValueError(f"{name} is given to the block; nothing in the block computes it.")
@@ -202,13 +228,25 @@ class Trace:
 
         return import_module("explorer.stages.figures").figure(self, name, **choices)
 
-    def _recompute(self, name: str, b: slice, h: slice, rows: slice) -> Tensor:
-        """Scores, masked scores or probabilities of some queries, as the explicit path computes them."""
+    def _recomputed_row(self, name: str, b: int, h: int, i: int) -> Array:
+        """One query's row, kept for a while: explaining a cell asks for every number of it."""
+        row = self._rows.get((name, b, h, i))
+        if row is None:
+            if len(self._rows) >= MOST_ROWS:
+                self._rows.clear()
+            row = self._rows[name, b, h, i] = self.rows(name, b, h, i, i + 1)[0]
+        return row
+
+    def _recompute(self, name: str, b: slice, h: int | None, rows: slice) -> Tensor:
+        """Scores, masked scores or probabilities of some queries and one or all heads, as the explicit path does."""
         with torch.no_grad():
-            queries = self._values["q_rot"].read("q_rot")[b, h, rows]
-            keys = self._values["present_k" if "present_k" in self._values else "k_rot"].read("present_k")
             group = self.sizes["H"] // self.sizes["Hkv"]
-            keys = keys.repeat_interleave(group, dim=1)[b, h]
+            queries = self.tensor("q_rot")[b, :, rows]
+            keys = self.tensor("present_k" if "present_k" in self._values else "k_rot")[b]
+            if h is None:
+                keys = keys.repeat_interleave(group, dim=1)
+            else:
+                queries, keys = queries[:, h : h + 1], keys[:, h // group, None]
             scores = queries @ keys.transpose(-2, -1) / math.sqrt(self.sizes["Dh"])
             if name == "scores":
                 return scores
@@ -219,44 +257,16 @@ class Trace:
             return masked.float().softmax(-1).masked_fill(hidden, 0.0).to(queries.dtype)
 
 
-class _Weights(Mapping[str, Array]):
-    """Weights by state_dict name, converted when asked for."""
-
-    def __init__(self, kept: Mapping[str, Kept]) -> None:
-        self._kept = kept
-        self._arrays: dict[str, Array] = {}
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self._kept:
-            raise unknown_name(name, list(self._kept))
-        if name not in self._arrays:
-            self._arrays[name] = _to_numpy(self._kept[name].read(name))
-        return self._arrays[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-
 def _sizes(values: Mapping[str, Kept]) -> dict[str, int]:
-    """Axis letter -> length, read off the tensors themselves."""
+    """Axis letter -> length, read off the tensors themselves. Raises ShapeMismatch where that is not possible."""
     sizes = {"P": 0, "E": 0, "k": 0, "F": 0}
     for name in ("resid_pre", "q", "k", "past_k", "gate", "router_logits", "expert_index", "expert_gate"):
         if name in values:
+            ledger_module.check_axes(name, tuple(values[name].tensor.shape))
             sizes |= dict(zip(QUANTITIES[name].axes, values[name].tensor.shape, strict=True))
+        elif name in ("resid_pre", "q", "k"):
+            raise ledger_module.ShapeMismatch(
+                f"The block's tap {name!r} never fired, so its sizes are not known. A block needs resid_pre, q and k."
+            )
     sizes |= {"Tq": sizes["T"], "Tk": sizes["P"] + sizes["T"]}
     return sizes | {"C": sizes["H"] * sizes["Dh"], "Ckv": sizes["Hkv"] * sizes["Dh"]}
-
-
-def _to_numpy(tensor: Tensor) -> Array:
-    tensor = tensor.detach()
-    tensor = tensor.float() if tensor.is_floating_point() else tensor.long()
-    return _frozen(tensor.cpu().numpy().copy())
-
-
-def _frozen(array: Array) -> Array:
-    array = np.ascontiguousarray(array)
-    array.setflags(write=False)
-    return array
