@@ -36,7 +36,7 @@ def measure_length(tokens: int, rounds: int) -> Row:
     config = MiniMindConfig(**SHAPE, flash_attn=False)
     block = MiniMindBlock(config).eval()
     hidden = torch.randn(1, tokens, config.hidden_size)
-    positions = RotaryEmbedding(config).rope(0, tokens, hidden.device)
+    positions = RotaryEmbedding(config)(0, tokens, hidden.device)
 
     def untraced() -> object:
         with torch.inference_mode():
