@@ -25,6 +25,7 @@ _SMALL = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt"),
 )
 _WEIGHTS = re.compile(r"[A-Za-z0-9_.-]{1,120}\.safetensors")
+_USUAL = re.compile(r"model(-\d+-of-\d+)?\.safetensors")
 _SMALL_BYTES = 32 * 1024**2  # a tokenizer.json of a large vocabulary takes about 11 MB
 
 
@@ -105,6 +106,8 @@ def _choose(files: dict[str, int], source: HubSource, limits: Limits) -> dict[st
     """The files to fetch, small ones first, after checking that they are there and within the limits."""
     small = {name: files[name] for name in _SMALL if name in files}
     weights = {name: size for name, size in sorted(files.items()) if _WEIGHTS.fullmatch(name)}
+    usual = {name: size for name, size in weights.items() if _USUAL.fullmatch(name)}
+    weights = usual or weights  # some repositories hold the same weights a second time under another name
     if "config.json" not in small or not weights:
         raise CheckpointError(f"{source} has no config.json with .safetensors weights beside it; choose another model")
     unsized = [name for name, size in {**small, **weights}.items() if size < 0]

@@ -49,6 +49,7 @@ class FakeHub:
 @pytest.fixture
 def api(tmp_path: Path) -> FakeHub:
     folder = write_folder(tmp_path, CONFIG, random_weights(model_shapes(MiniMindConfig(**SIZES))))
+    (folder / "consolidated.safetensors").write_bytes(b"the same weights again")
     for name in ("tokenizer.json", "tokenizer_config.json", "modeling_minimind.py", "pytorch_model.bin", "README.md"):
         (folder / name).write_text("{}")
     return FakeHub(folder)
