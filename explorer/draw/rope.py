@@ -32,12 +32,14 @@ class Turn:
 
     name, role: its symbol and colour role, for example "Q", "q"
     before, after: [T, Dh]
+    edited: whether an edit may have set `after`; only then the arrows are checked against RoPE's angle
     """
 
     name: str
     role: str
     before: Array
     after: Array
+    edited: bool = True
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _circle(turn: Turn, pair: int, token: int, middle: tuple[float, float], angl
     before, after = (x[token, at].astype(np.float64) for x in (turn.before, turn.after))
     table, measured = float(angles[token, pair]), measured_turn(before, after)
     away = abs((measured - table + np.pi) % (2 * np.pi) - np.pi)
-    agrees = bool(np.isnan(measured) or away < 2e-3)
+    agrees = bool(not turn.edited or np.isnan(measured) or away < 2e-3)
     return Circle(turn, pair, token, middle, before, after, table if agrees else measured, agrees)
 
 

@@ -1,0 +1,75 @@
+"""Stage 5, Softmax and blend: scores become shares, and each query takes that much of every value.
+
+Purpose: its equation, numbers and figure; its sentences stand in `blend.md`.
+Must not know: other stages, the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.draw.numbers import number, row
+from explorer.stages import figures
+from explorer.stages.base import Stage
+from explorer.stages.look import Array, Look
+from explorer.stages.mathml import A, O, P, V, equation, gap, op, sub, sym, word
+from explorer.stages.source import Lines
+
+MOST_TERMS = 3
+EQUATION = equation(
+    P, op("="), sub(word("softmax"), word("keys")), op("("), A, op(")"), gap(),
+    sub(O, sym("r")), op("="), sub(P, sym("r")), sub(V, sym("r")),
+    alt="P = softmax of A over the keys; for each head r, O_r = P_r V_r",
+)  # fmt: skip
+
+
+def describe(look: Look) -> dict[str, Any]:
+    """The token's shares, its largest, and the blend."""
+    p, got = look.query("probs"), look.vector("heads")
+    values = np.asarray(look.values, dtype=np.float64)
+    blend = p @ values
+    best = int(np.nanargmax(np.where(np.isnan(p), -np.inf, p)))
+    return {
+        "t": look.position,
+        "h": look.h,
+        "p": p,
+        "best": best,
+        "p_best": float(p[best]),
+        "total": float(p.sum()),
+        "blind": bool(np.all(look.masked[look.t]) and not p.any()),
+        "terms": terms(p, values),
+        "blend": blend,
+        "o": got,
+        "computed": look.holds("heads", got, blend),
+        "zeros": int(((p == 0) & look.masked[look.t]).sum()),
+        "has_zeros": bool(((p == 0) & look.masked[look.t]).any()),
+        "keys": len(p),
+    }
+
+
+def terms(p: Array, values: Array) -> str:
+    """For example "0.5·(1, 1) + 0.5·(1, −1)": the largest shares first when there are more than MOST_TERMS."""
+    seen = np.flatnonzero(p)
+    chosen = seen if len(seen) <= MOST_TERMS else seen[np.argsort(-p[seen], kind="stable")][:MOST_TERMS]
+    written = [f"{number(p[j])}·{row(values[j])}" for j in chosen] or ["0"]
+    return " + ".join(written if len(seen) <= MOST_TERMS else [*written, "…"])
+
+
+STAGE = Stage(
+    number=5,
+    key="blend",
+    equation=EQUATION,
+    inputs=("masked_scores", "v", "present_v"),
+    weights=(),
+    outputs=("probs", "heads"),
+    describe=describe,
+    draw=lambda look, lang: [figures.probs(look, lang)],
+    lines=(
+        Lines("model.attention", "Attention._attend", "if self._may_fuse", "is_causal=True", when="flash"),
+        Lines("model.attention", "Attention._attend", 'taps["probs"]', "return", when="explicit"),
+        Lines("model.attention", "masked_softmax", "blind =", when="explicit"),
+        Lines("course.transformer_model", "Attention.forward", 'taps["probs"]', 'taps["heads"]'),
+    ),
+)

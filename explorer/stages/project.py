@@ -1,0 +1,72 @@
+"""Stage 2, Project: queries, keys and values, split into heads.
+
+Purpose: its equation, numbers and figure; its sentences stand in `project.md`.
+Must not know: other stages, the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from explorer.draw.norms import rms
+from explorer.stages import figures
+from explorer.stages.base import Stage
+from explorer.stages.look import Look
+from explorer.stages.mathml import X_BAR, K, Q, V, equation, gap, op, transposed, weight
+from explorer.stages.source import Lines
+
+EQUATION = equation(
+    Q, op("="), X_BAR, transposed(weight("Q", "q")), gap(),
+    K, op("="), X_BAR, transposed(weight("K", "k")), gap(),
+    V, op("="), X_BAR, transposed(weight("V", "v")),
+    alt="Q = X̄ W_Qᵀ, K = X̄ W_Kᵀ, V = X̄ W_Vᵀ, each split into heads",
+)  # fmt: skip
+
+
+def describe(look: Look) -> dict[str, Any]:
+    """The token's query, key and value in one head."""
+    q, k = look.vector("q"), look.vector("k")
+    n = look.n
+    return {
+        "t": look.position,
+        "width": n["D"],
+        "heads": n["H"],
+        "kv_heads": n["Hkv"],
+        "features": n["Dh"],
+        "h": look.h,
+        "q": q,
+        "k": k,
+        "v": look.vector("v"),
+        "shared": n["Hkv"] < n["H"],
+        "group": n["H"] // n["Hkv"],
+        "kv": look.kv,
+        "head_norm": look.trace.qk_norm,
+        "q_rms": float(rms(q)),
+        "k_rms": float(rms(k)),
+        "q_rms_after": float(rms(look.vector("q_norm"))),
+        "k_rms_after": float(rms(look.vector("k_norm"))),
+    }
+
+
+STAGE = Stage(
+    number=2,
+    key="project",
+    equation=EQUATION,
+    inputs=("attn_norm",),
+    weights=(
+        "self_attn.q_proj.weight",
+        "self_attn.k_proj.weight",
+        "self_attn.v_proj.weight",
+        "self_attn.q_norm.weight",
+        "self_attn.k_norm.weight",
+    ),
+    outputs=("q", "k", "v", "q_norm", "k_norm"),
+    describe=describe,
+    draw=lambda look, lang: [figures.projections(look, lang)],
+    lines=(
+        Lines("model.attention", "Attention.forward", 'taps["q"]', 'taps["k_norm"]'),
+        Lines("model.attention", "Attention._split"),
+        Lines("course.transformer_model", "Attention.forward", 'taps["q"]', 'taps["v"]'),
+        Lines("course.transformer_model", "Attention.split_heads"),
+    ),
+)

@@ -1,0 +1,72 @@
+"""Stage 3, Rotate: RoPE on queries and keys.
+
+Purpose: its equation, numbers and figure; its sentences stand in `rotate.md`.
+Must not know: other stages, the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.stages import figures
+from explorer.stages.base import Stage
+from explorer.stages.look import Array, Look
+from explorer.stages.mathml import K_HAT, K_ROT, Q_HAT, Q_ROT, equation, gap, op, row, sub, sup, sym, transposed
+from explorer.stages.source import Lines
+
+R_M, R_N = sub(sym("R"), sym("m")), sub(sym("R"), sym("n"))
+SMALL_Q, SMALL_K = sym("q", "q"), sym("k", "k")
+R_BETWEEN = sub(sym("R"), row(sym("n"), op("−"), sym("m")))
+EQUATION = equation(
+    sub(Q_ROT, sym("m")), op("="), R_M, sub(Q_HAT, sym("m")), gap(),
+    sub(K_ROT, sym("n")), op("="), R_N, sub(K_HAT, sym("n")), gap(),
+    sup(row(op("("), R_M, SMALL_Q, op(")")), sym("T")), op("("), R_N, SMALL_K, op(")"), op("="),
+    transposed(SMALL_Q), R_BETWEEN, SMALL_K,
+    alt="Q′ at m = R_m Q, K′ at n = R_n K; (R_m q)ᵀ(R_n k) = qᵀ R_(n−m) k",
+)  # fmt: skip
+
+
+def describe(look: Look) -> dict[str, Any]:
+    """Pair 0 of the token's query before and after, and how far the last pair turns."""
+    half = look.n["Dh"] // 2
+    before, after = look.vector("q_norm")[[0, half]], look.vector("q_rot")[[0, half]]
+    angle = float(look.angles[look.t, 0])
+    return {
+        "t": look.position,
+        "h": look.h,
+        "half": half,
+        "angle": float(np.degrees(angle)),
+        "before": before,
+        "after": after,
+        "turned": look.holds("q_rot", after, turned(before, angle), size=0.0),
+        "length": float(np.hypot(*before)),
+        "pairs": half > 1,
+        "last": half - 1,
+        "last_angle": float(np.degrees(look.angles[look.t, -1])),
+    }
+
+
+def turned(pair: Array, angle: float) -> Array:
+    """The pair [2] turned counter-clockwise by `angle` radians."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([pair[0] * cos - pair[1] * sin, pair[0] * sin + pair[1] * cos])
+
+
+STAGE = Stage(
+    number=3,
+    key="rotate",
+    equation=EQUATION,
+    inputs=("q_norm", "k_norm", "rope_cos", "rope_sin", "past_k", "past_v"),
+    weights=(),
+    outputs=("q_rot", "k_rot", "present_k", "present_v"),
+    describe=describe,
+    draw=lambda look, lang: [figures.rope(look, lang)],
+    lines=(
+        Lines("model.attention", "Attention.forward", 'taps["q_rot"]', 'taps["present_v"]'),
+        Lines("model.rope", "rotate", "first, second"),
+        Lines("course.transformer_model", "Attention.forward", 'taps["q_rot"]', 'taps["k_rot"]'),
+        Lines("course.transformer_model", "rotate"),
+    ),
+)
