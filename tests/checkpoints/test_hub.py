@@ -143,7 +143,8 @@ def test_a_file_that_came_short(api: FakeHub) -> None:
 
 
 def test_a_model_without_safetensors(api: FakeHub) -> None:
-    (api.folder / "model.safetensors").unlink()
+    for path in api.folder.glob("*.safetensors"):
+        path.unlink()
     with pytest.raises(CheckpointError, match=r"no config\.json with \.safetensors weights beside it"):
         fetch(SOURCE, Limits(), allow=True, api=api)
 
