@@ -7,7 +7,7 @@ Must not know: figures, the page.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,15 +18,17 @@ from torch import Tensor
 
 from explorer import device, sources, toy
 from explorer.capture import Trace, record
-from explorer.limits import LIMITS
+from explorer.limits import LIMITS, MAX_POSITIONS
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
+from explorer.quantities import QUANTITIES
 from explorer.spec import RunSpec, SpecError
+from explorer.switches import parse_switch
 
 Array = NDArray[np.float64]
 READABLE_WIDTH = 64  # up to this width, random numbers are rounded to two decimals that a person can retype
-MAX_POSITIONS = 32768
+MOST_TRACES = 64
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class Prepared:
 def run(spec: RunSpec) -> Trace:
     """Run the block that `spec` describes. The same spec gives the same Trace, from memory while it is kept.
 
+    Edits of quantities are made in this call alone; an edited weight is the model's, so cached tokens met it too.
     Raises SpecError for a device or checkpoint that is not here.
     """
-    if (kept := _finished.get(spec)) is not None:
+    if (kept := finished.get(spec)) is not None:
         return kept
     ready = prepare(spec)
     trace = record(
@@ -58,26 +61,39 @@ def run(spec: RunSpec) -> Trace:
     )  # fmt: skip
     trace.spec = spec
     trace.tokens = sources.tokens_of(spec) if spec.checkpoint else None
-    _finished.put(spec, trace)
+    finished.put(spec, trace)
     return trace
 
 
 def prepare(spec: RunSpec) -> Prepared:
-    """Everything but the call itself: the block, the input, positions, cache and mask."""
-    base = replace(spec, edits=(), switches=())
+    """Everything but the call itself: the block, the input, positions, cache and mask. Change none of its tensors."""
     try:
         place = device.choose(spec.device)
     except device.DeviceError as error:
         raise SpecError({"device": str(error)}) from None
-    block, rope = _block(_weights_key(base), str(place))
-    stream = _residual_stream(base).to(place, getattr(torch, spec.dtype))
-    mask = _attention_mask(spec, place)
-    past = None
-    if spec.past:
-        with torch.no_grad():
-            before = None if mask is None else mask[:, : spec.past]
-            _, past = block(stream[:, : spec.past], rope(0, spec.past, place), None, True, before)
+    block, rope, stream, mask = _parts(spec.unedited(), str(place))
+    past = _cache(spec, block, stream, rope) if spec.past else None
     return Prepared(block, stream[:, spec.past :], rope(spec.past, spec.T, place), past, mask)
+
+
+@lru_cache(maxsize=4)
+def _parts(base: RunSpec, place: str) -> tuple[MiniMindBlock, RotaryEmbedding, Tensor, Tensor | None]:
+    """Block, positions, the stream of cached and new tokens [B, P + T, D], and mask: what edits leave as it is."""
+    key = _weights_key(base)
+    block = _block(replace(key, angle_step=None, rope_theta=1e6, yarn=False), place)
+    stream = _residual_stream(base).to(place, getattr(torch, base.dtype))
+    return block, _rope(key), stream, _attention_mask(base, torch.device(place))
+
+
+def _cache(spec: RunSpec, block: MiniMindBlock, stream: Tensor, rope: RotaryEmbedding) -> tuple[Tensor, Tensor]:
+    """Keys and values of the first P tokens, as this model would have made them: with its weights as edited, and
+    without RoPE or norm where a switch takes that away. Padding has no part in it: it hides keys, it changes none.
+    """
+    weights = [edit for edit in spec.edits if edit.target not in QUANTITIES]
+    of_keys = [s for s in spec.switches if not {"k_norm", "k_rot"}.isdisjoint(parse_switch(s).kind.rules)]
+    first, tables = stream[:, : spec.past], rope(0, spec.past, stream.device)
+    earlier = record(block, first, tables, edits=weights, switches=of_keys, keep_scores=False)
+    return earlier.tensor("present_k"), earlier.tensor("present_v")
 
 
 def config_of(spec: RunSpec) -> MiniMindConfig:
@@ -114,14 +130,24 @@ def _weights_key(spec: RunSpec) -> RunSpec:
 
 
 @lru_cache(maxsize=8)
-def _block(key: RunSpec, place: str) -> tuple[MiniMindBlock, RotaryEmbedding]:
+def _block(key: RunSpec, place: str) -> MiniMindBlock:
     if key.checkpoint:
-        return sources.block_of(key, torch.device(place)), sources.rope_of(key)
-    config = config_of(key)
-    block = MiniMindBlock(config, key.layer)
-    state = toy.weights(key.norm_eps) if key.weights == "toy" else _random_weights(block, key.seed)
+        return sources.block_of(key, torch.device(place))
+    block = MiniMindBlock(config_of(key), key.layer)
+    state = _toy_weights(block, key.norm_eps) if key.weights == "toy" else _random_weights(block, key.seed)
     block.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(w)).float() for name, w in state.items()})
-    return block.to(place, getattr(torch, key.dtype)).eval().requires_grad_(False), RotaryEmbedding(config)
+    return block.to(place, getattr(torch, key.dtype)).eval().requires_grad_(False)
+
+
+@lru_cache(maxsize=32)
+def _rope(key: RunSpec) -> RotaryEmbedding:
+    return sources.rope_of(key) if key.checkpoint else RotaryEmbedding(config_of(key))
+
+
+def _toy_weights(block: MiniMindBlock, eps: float) -> dict[str, Array]:
+    """The toy's weights; the scales of the per-head norms, which the course's toy does not have, are 1."""
+    ones = {name: np.ones(tuple(parameter.shape)) for name, parameter in block.state_dict().items()}
+    return ones | toy.weights(eps)
 
 
 def _random_weights(block: MiniMindBlock, seed: int) -> dict[str, Array]:
@@ -160,27 +186,53 @@ def _attention_mask(spec: RunSpec, place: torch.device) -> Tensor | None:
     return (position[None] >= torch.tensor(spec.padding, device=place)[:, None]).long()
 
 
-class _Finished:
-    """The latest traces, up to LIMITS.cache_bytes together."""
+class Finished:
+    """The latest traces, together at most LIMITS.cache_bytes and MOST_TRACES; the latest one is kept in any case.
+
+    Memory that traces share, such as the weights of one block, counts once.
+    """
 
     def __init__(self) -> None:
-        self._traces: OrderedDict[RunSpec, Trace] = OrderedDict()
+        self._traces: OrderedDict[RunSpec, tuple[Trace, dict[int, int]]] = OrderedDict()
+        self._users: Counter[int] = Counter()
         self._lock = threading.Lock()
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self._traces)
 
     def get(self, spec: RunSpec) -> Trace | None:
         with self._lock:
-            trace = self._traces.get(spec)
-            if trace is not None:
-                self._traces.move_to_end(spec)
-            return trace
+            if spec not in self._traces:
+                return None
+            self._traces.move_to_end(spec)
+            return self._traces[spec][0]
 
     def put(self, spec: RunSpec, trace: Trace) -> None:
         with self._lock:
-            self._traces[spec] = trace
-            total = sum(t.nbytes for t in self._traces.values())
-            while len(self._traces) > 1 and (total > LIMITS.cache_bytes or len(self._traces) > 64):
-                _, dropped = self._traces.popitem(last=False)
-                total -= dropped.nbytes
+            if spec in self._traces:
+                self._drop(spec)
+            memory = trace.memory()
+            self._traces[spec] = (trace, memory)
+            for address, size in memory.items():
+                self.nbytes += 0 if self._users[address] else size
+                self._users[address] += 1
+            while len(self) > 1 and (self.nbytes > LIMITS.cache_bytes or len(self) > MOST_TRACES):
+                self._drop(next(iter(self._traces)))
+
+    def clear(self) -> None:
+        """Forget every trace."""
+        with self._lock:
+            for spec in tuple(self._traces):
+                self._drop(spec)
+
+    def _drop(self, spec: RunSpec) -> None:
+        _, memory = self._traces.pop(spec)
+        for address, size in memory.items():
+            self._users[address] -= 1
+            if not self._users[address]:
+                del self._users[address]
+                self.nbytes -= size
 
 
-_finished = _Finished()
+finished = Finished()

@@ -7,7 +7,7 @@ Must not know: torch, the page.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ def residual_stream(batch: int, tokens: int) -> Array:
     return np.broadcast_to(rows, (batch, tokens, 2)).copy()
 
 
-@cache
+@lru_cache(maxsize=8)
 def weights(eps: float) -> dict[str, Array]:
     """The block's state_dict for RMSNorm's ε, in float64. W_down [D, F] = [2, 2] is solved, not chosen.
 
