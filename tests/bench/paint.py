@@ -70,7 +70,7 @@ def open_stage(browser: Browser, url: str, stage: int) -> tuple[Page, str, str]:
     page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.goto(url)
     page.wait_for_selector("[data-ready=true]")
-    page.locator(f'[data-stage="{stage}"]').click()
+    page.locator(f'button[data-stage="{stage}"]').click()
     page.wait_for_timeout(500)
     chosen = page.evaluate(FIRST_EDITABLE)
     if chosen is None:

@@ -106,7 +106,7 @@ class ExplorerPage:
 
     def stage(self, n: int) -> None:
         with self.repaint():
-            self.page.locator(f'[data-stage="{n}"]').click()
+            self.page.locator(f'button[data-stage="{n}"]').click()
 
     def field(self, name: str) -> Locator:
         return self.page.locator(f'[data-field="{name}"]')

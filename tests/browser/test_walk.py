@@ -20,6 +20,13 @@ DOWNSTREAM = [name for name in toy_reference.toy() if name != "resid_pre"]
 SHOWN = {"rtol": 5.1e-4, "atol": 1e-6}
 
 
+def test_each_stage_has_one_button_and_nothing_else_its_number(explorer: ExplorerPage) -> None:
+    found = explorer.page.locator("[data-stage]").evaluate_all(
+        "found => found.map(at => [at.tagName, at.dataset.stage])"
+    )
+    assert found == [["BUTTON", str(n)] for n in STAGES]
+
+
 def read_walk(page: ExplorerPage, expected: Mapping[str, np.ndarray]) -> set[str]:
     """Go through the stages, compare every shown cell of a known quantity; returns the quantities seen whole."""
     seen: set[str] = set()
