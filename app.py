@@ -1,0 +1,35 @@
+"""The MiniMind Block Explorer as a web app: `python app.py`, then open the address it prints.
+
+Builds the page and launches it; nothing else. On a Hugging Face Space this file is run as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import threading
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+# torch and gradio each take a second to import: side by side they take less.
+threading.Thread(target=__import__, args=("torch",), daemon=True).start()
+
+from explorer.ui.build import build, launch_arguments  # noqa: E402
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    flags = argparse.ArgumentParser(description="Serve the MiniMind Block Explorer.")
+    flags.add_argument("--host", default=None, help="address to listen on (default: 127.0.0.1)")
+    flags.add_argument("--port", type=int, default=None, help="port to listen on (default: the first free from 7860)")
+    flags.add_argument("--share", action="store_true", help="also open a public address through Gradio")
+    flags.add_argument("--root-path", default=None, help="path below which a proxy serves the app, such as /explorer")
+    return flags.parse_args()
+
+
+demo = build()
+
+if __name__ == "__main__":
+    at = arguments()
+    demo.launch(
+        server_name=at.host, server_port=at.port, share=at.share, root_path=at.root_path, **launch_arguments()
+    )

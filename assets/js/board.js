@@ -1,0 +1,206 @@
+// All matrices of the chosen stage, and everything that typing and moving in them does.
+
+import {h} from "./dom.js";
+import {whenThemeChanges} from "./colour.js";
+import {read} from "./format.js";
+import {Panel, signature} from "./panel.js";
+import {edge} from "./state.js";
+
+const PATIENCE_MS = 900; // before an unfinished number such as "-" or "1e" is called wrong
+
+export class Board {
+  /** changed() asks the server anew; selected(q, index) when a cell gets the focus. */
+  constructor({state, names, texts, changed, selected}) {
+    Object.assign(this, {state, names, texts, changed, selected, views: new Map(), session: 0});
+    this.node = h("div", {class: "board"});
+    this.tip = h("div", {class: "tip", role: "tooltip", hidden: true});
+    this.node.addEventListener("focusin", event => this.enter(event.target.cell));
+    this.node.addEventListener("focusout", event => this.leave(event.target.cell));
+    this.node.addEventListener("input", event => this.typed(event.target.cell));
+    this.node.addEventListener("keydown", event => this.key(event, event.target.cell));
+    this.node.addEventListener("pointerup", event => this.released(event));
+    this.node.addEventListener("pointerover", event => this.hover(event.target.closest?.(".cell")));
+    this.node.addEventListener("pointerleave", () => this.hover(null));
+    whenThemeChanges(() => this.views.forEach(view => view.recolour()));
+  }
+
+  /** Panels as the server sends them; views whose shape is unchanged are written to in place. */
+  update(panels, compare) {
+    const order = panels.map(signature).join("\n");
+    if (order !== this.order) this.build(panels);
+    this.order = order;
+    panels.forEach(panel => this.views.get(panel.q).update(panel, compare));
+  }
+
+  build(panels) {
+    const old = this.views;
+    this.views = new Map();
+    const groups = new Map();
+    for (const panel of panels) {
+      const key = signature(panel), kept = old.get(panel.q);
+      const view = kept?.key === key ? kept : new Panel(panel, this);
+      view.key = key;
+      this.views.set(panel.q, view);
+      if (!groups.has(panel.group)) groups.set(panel.group, []);
+      groups.get(panel.group).push(view.node);
+      if (view !== kept) this.restore(view);
+    }
+    this.node.replaceChildren(...[...groups].map(([group, nodes]) => h("section", {class: `group ${group}`},
+      h("h3", {}, this.texts[`group_${group}`]), h("div", {class: "panels"}, ...nodes))));
+  }
+
+  /** Texts that were no numbers come back when their grid does. */
+  restore(view) {
+    for (const cell of view.slices.flatMap(slice => slice.cells)) {
+      const stray = this.state.stray.get(edge(view.q, cell.index));
+      if (stray === undefined) continue;
+      cell.write(stray.text);
+      cell.typed = true;
+      view.complain(cell, stray.message);
+    }
+  }
+
+  panelOf(cell) {
+    return this.views.get(cell.grid.q);
+  }
+
+  enter(cell) {
+    if (!cell) return;
+    cell.grid.activate(cell);
+    this.hover(null);
+    this.session += 1;
+    if (cell.editable) {
+      if (!cell.typed) cell.write(cell.long());
+      cell.face.select();
+      cell.fresh = true;
+    }
+    this.selected(cell.grid.q, cell.index);
+  }
+
+  leave(cell) {
+    if (!cell?.editable) return;
+    if (this.state.stray.has(edge(cell.grid.q, cell.index))) this.say(cell, read(cell.text, this.minusInfinity(cell)));
+    else this.settle(cell);
+  }
+
+  settle(cell) {
+    cell.typed = false;
+    cell.write(cell.brief());
+  }
+
+  /** The first click into a cell selects its number, so that typing replaces it. */
+  released(event) {
+    const cell = event.target.cell;
+    if (!cell?.editable || !cell.fresh) return;
+    cell.fresh = false;
+    if (cell.face.selectionStart === cell.face.selectionEnd) cell.face.select();
+  }
+
+  minusInfinity(cell) {
+    return cell.grid.q === "masked_scores";
+  }
+
+  typed(cell) {
+    if (!cell) return;
+    cell.typed = true;
+    cell.fresh = false;
+    clearTimeout(this.patience);
+    const result = read(cell.text, this.minusInfinity(cell));
+    if (result.unfinished) {
+      this.keep(cell, result);
+      this.patience = setTimeout(() => this.say(cell, result), PATIENCE_MS);
+      return;
+    }
+    this.say(cell, result);
+    if (result.problem) return;
+    cell.x = Math.fround(result.x);
+    this.state.setCell(cell.grid.q, cell.index, result.x, this.session);
+    this.changed();
+  }
+
+  /** Remember a text that is no number, so that neither an answer nor a change of stage loses it. */
+  keep(cell, result) {
+    const message = this.messageOf(cell, result);
+    this.state.stray.set(edge(cell.grid.q, cell.index), {text: cell.text, message});
+    return message;
+  }
+
+  messageOf(cell, {problem}) {
+    const given = cell.text.trim().length > 24 ? cell.text.trim().slice(0, 23) + "…" : cell.text.trim();
+    return this.texts[`cell_${problem}`].replace("{given}", given).replace("{cell}", `${cell.grid.symbol}[${cell.index.join(", ")}]`);
+  }
+
+  /** Show or take back the message about a cell's text. */
+  say(cell, result) {
+    if (!result.problem) this.state.stray.delete(edge(cell.grid.q, cell.index));
+    this.panelOf(cell).complain(cell, result.problem ? this.keep(cell, result) : "");
+  }
+
+  /** The server's word on an edit that it could not take. */
+  refuse(edit, message) {
+    const cell = this.views.get(edit.t)?.find(edit.i);
+    if (cell) this.views.get(edit.t).complain(cell, message);
+    return Boolean(cell);
+  }
+
+  /** An accepted answer: nothing that was sent is wrong any more. */
+  accept() {
+    for (const view of this.views.values()) {
+      for (const node of [...view.errors.children]) {
+        if (this.state.stray.has(node.dataset.errorFor)) continue;
+        const cell = view.find(node.dataset.errorFor.split(":")[1].split(",").map(Number));
+        if (cell) view.complain(cell, "");
+        else node.remove();
+      }
+    }
+  }
+
+  key(event, cell) {
+    if (!cell || event.isComposing || event.altKey || event.metaKey || event.ctrlKey) return;
+    const {face} = cell, {key} = event;
+    const whole = !cell.editable || (face.selectionStart === 0 && face.selectionEnd === face.value.length);
+    const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [event.shiftKey ? -1 : 1, 0]};
+    if (whole || (key === "ArrowLeft" && face.selectionEnd === 0)) moves.ArrowLeft = [0, -1];
+    if (whole || (key === "ArrowRight" && face.selectionStart === face.value.length)) moves.ArrowRight = [0, 1];
+    if (key === "Escape") {
+      clearTimeout(this.patience);
+      this.say(cell, {});
+      cell.typed = false;
+      cell.write(cell.long());
+      face.select?.();
+    } else if (moves[key]) {
+      const next = cell.grid.neighbour(cell, ...moves[key]);
+      if (next) next.face.focus();
+      else if (key === "Enter") this.commit(cell);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Enter in the last row: the number is taken, the focus stays. */
+  commit(cell) {
+    const result = read(cell.text, this.minusInfinity(cell));
+    if (result.problem) this.say(cell, result);
+    else {
+      cell.typed = false;
+      cell.face.select?.();
+    }
+  }
+
+  hover(box) {
+    const cell = box?.firstElementChild?.cell;
+    if (!cell || cell.face === document.activeElement) {
+      this.tip.hidden = true;
+      return;
+    }
+    const words = [cell.grid.nameOf(cell.index), `= ${cell.long()}`];
+    if (cell.dx) words.push(`${this.texts.change_of} ${cell.dx > 0 ? "+" : ""}${cell.dx}`.replace("-", "\u2212"));
+    for (const [flag, key] of [[1, "masked"], [2, "padded"], [4, "edited"], [16, "clipped"]]) if (cell.flags & flag) words.push(this.texts[key]);
+    this.tip.replaceChildren(h("span", {}, words[0]), h("b", {class: "num"}, words[1]), ...words.slice(2).map(w => h("span", {}, w)));
+    this.tip.hidden = false;
+    const at = box.getBoundingClientRect(), size = this.tip.getBoundingClientRect();
+    const left = Math.max(8, Math.min(innerWidth - size.width - 8, at.left + at.width / 2 - size.width / 2));
+    const top = at.top - size.height - 6 > 56 ? at.top - size.height - 6 : at.bottom + 6;
+    Object.assign(this.tip.style, {left: `${left}px`, top: `${top}px`});
+  }
+}

@@ -1,0 +1,116 @@
+// The right-hand panel: fields built from the server's declarations, and the edits in force.
+
+import {h, icon, setText} from "./dom.js";
+import {short} from "./format.js";
+
+const ICON = {remove: "M5 5L15 15M15 5L5 15"};
+
+class Field {
+  constructor(about, typed) {
+    this.about = about;
+    const id = `field-${about.name}`, common = {id, name: about.name, dataset: {field: about.name}, "aria-describedby": `${id}-error`};
+    if (about.kind === "choice") {
+      this.input = h("select", common, ...about.options.map(([value, text]) => h("option", {value}, text)));
+    } else if (about.kind === "flag") {
+      this.input = h("select", common, ...[["", about.auto_text], ["true", about.on_text], ["false", about.off_text]].map(([value, text]) => h("option", {value}, text)));
+    } else {
+      this.input = h("input", {...common, type: "text", inputmode: about.kind === "whole" ? "numeric" : "decimal", autocomplete: "off", spellcheck: "false"});
+      this.input.addEventListener("keydown", event => this.nudge(event, typed));
+    }
+    this.input.addEventListener("input", () => {
+      this.typed = true;
+      typed(about.name, this.input.value);
+    });
+    this.input.addEventListener("blur", () => { this.typed = false; });
+    this.error = h("p", {class: "error", id: `${id}-error`, role: "alert", dataset: {errorFor: about.name}});
+    this.node = h("div", {class: `field kind-${about.kind}`, title: about.hint},
+      h("label", {for: id}, about.symbol ? h("span", {class: "sym", html: about.symbol}) : null, h("span", {}, about.label)), this.input, this.error);
+  }
+
+  /** Arrow up and down move a number by its step. */
+  nudge(event, typed) {
+    const by = {ArrowUp: 1, ArrowDown: -1}[event.key];
+    if (!by) return;
+    const now = Number((this.input.value.trim() || this.input.placeholder).replace("\u2212", "-").split(" ")[0]);
+    if (!Number.isFinite(now)) return;
+    event.preventDefault();
+    const next = now + by * (this.about.step ?? 1);
+    this.input.value = String(Number(Math.max(this.about.least ?? -Infinity, next).toPrecision(10)));
+    this.typed = true;
+    typed(this.about.name, this.input.value);
+  }
+
+  show(value, derived) {
+    const text = value === null || value === undefined ? "" : String(value);
+    if (derived !== undefined) this.input.placeholder = typeof derived === "number" ? short(derived) : derived;
+    if (this.typed && this.input === document.activeElement) return;
+    if (this.input.value !== text) this.input.value = text;
+  }
+
+  complain(message = "") {
+    setText(this.error, message);
+    if (message) this.input.setAttribute("aria-invalid", "true");
+    else this.input.removeAttribute("aria-invalid");
+  }
+}
+
+export class Controls {
+  /** groups: declarations; typed(name, text) when a field changes. */
+  constructor({groups, typed}) {
+    this.fields = new Map();
+    this.nodes = groups.map(group => {
+      const fields = group.fields.map(about => {
+        const field = new Field(about, typed);
+        this.fields.set(about.name, field);
+        return field.node;
+      });
+      return h("section", {class: "controls"}, h("h3", {}, group.title), h("div", {class: "fields"}, ...fields));
+    });
+  }
+
+  update(spec, derived) {
+    for (const [name, field] of this.fields) field.show(spec[name], derived[name]);
+  }
+
+  /** Show errors by field; returns those that no field shows. */
+  complain(errors) {
+    for (const [name, field] of this.fields) field.complain(errors[name]);
+    return Object.fromEntries(Object.entries(errors).filter(([name]) => !this.fields.has(name)));
+  }
+}
+
+export class Edits {
+  /** do: {remove(n), turn(n, on), turnAll(on), undo(), redo(), go(edit)} */
+  constructor({quantities, texts, act}) {
+    Object.assign(this, {quantities, texts, act});
+    this.list = h("ol", {class: "edits"});
+    this.none = h("p", {class: "quiet"}, texts.no_edits);
+    this.all = h("button", {type: "button", class: "link", onclick: () => act.turnAll(!this.anyOn)});
+    this.clear = h("button", {type: "button", class: "link", onclick: () => act.removeAll()}, texts.remove_all);
+    this.count = h("span", {class: "count num"});
+    this.bar = h("div", {class: "edit-bar"}, this.all, this.clear);
+    this.node = h("section", {class: "controls"}, h("h3", {}, texts.edits, " ", this.count), this.none, this.list, this.bar);
+  }
+
+  update(edits) {
+    const key = JSON.stringify(edits, (_, v) => (typeof v === "number" && !Number.isFinite(v) ? String(v) : v));
+    if (key === this.key) return;
+    this.key = key;
+    this.anyOn = edits.some(e => e.on);
+    this.list.replaceChildren(...edits.map((edit, n) => this.item(edit, n)));
+    this.none.hidden = edits.length > 0;
+    this.bar.hidden = edits.length < 1;
+    setText(this.count, edits.length ? String(edits.length) : "");
+    setText(this.all, this.texts[this.anyOn ? "all_off" : "all_on"]);
+  }
+
+  item(edit, n) {
+    const about = this.quantities[edit.t] ?? {symbol: edit.t, plain: edit.t, role: "resid"};
+    const place = `[${edit.i.map(i => i ?? ":").join(", ")}]`, value = Array.isArray(edit.x) ? this.texts.given_values : short(edit.x);
+    const words = `${about.plain}${place} = ${value}`;
+    return h("li", {dataset: {edit: n}, class: edit.on ? "" : "off"},
+      h("label", {title: words}, h("input", {type: "checkbox", ...(edit.on ? {checked: true} : {}), "aria-label": `${this.texts.in_force}: ${words}`, onchange: event => this.act.turn(n, event.target.checked)}),
+        h("span", {class: "edit-words"}, h("i", {class: `sym role-${about.role}`, html: about.symbol}), h("span", {class: "num"}, place), h("span", {class: "num value"}, ` = ${value}`))),
+      h("button", {type: "button", class: "bare", dataset: {remove: n}, "aria-label": `${this.texts.remove}: ${words}`, title: this.texts.remove, onclick: () => this.act.remove(n)}, icon(ICON.remove)));
+  }
+}

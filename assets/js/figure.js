@@ -1,0 +1,166 @@
+// Plotly figures, kept alive: the same figure with new numbers redraws its traces only.
+
+import {h, setHtml} from "./dom.js";
+import {role, theme, whenThemeChanges} from "./colour.js";
+
+const CONFIG = {displayModeBar: false, responsive: true, doubleClick: "reset"};
+const FAST = new Set(["heatmap", "scatter"]);
+const MARGIN_OF_SIGHT = "150px";
+let library = null;
+
+/** Plotly, fetched once, when the first figure needs it. */
+function plotly(address) {
+  library ??= new Promise((done, failed) => {
+    if (globalThis.Plotly) return done(globalThis.Plotly);
+    document.head.append(h("script", {src: address, async: true, onload: () => done(globalThis.Plotly), onerror: failed}));
+  });
+  return library;
+}
+
+/**
+ * New arrays for the traces of a graph that is already drawn. Uses Plotly's internals (`_fullData`, `_module.calc`,
+ * `calcdata`, `_basePlotModules`), and therefore only for trace types that are computed one by one. Throws where
+ * those internals are not as expected; the caller then draws the whole figure.
+ */
+export function redrawTraces(graph, data) {
+  data.forEach((trace, n) => {
+    const complete = graph._fullData[n];
+    for (const key of arrayKeys(trace)) graph.data[n][key] = complete[key] = trace[key];
+    if (trace.marker) copyArrays(trace.marker, graph.data[n].marker, complete.marker);
+    const computed = complete._module.calc(graph, complete);
+    computed[0].t = graph.calcdata[n][0].t ?? {};
+    computed[0].trace = complete;
+    graph.calcdata[n] = computed;
+  });
+  graph._fullLayout._basePlotModules.forEach(module => module.plot(graph));
+}
+
+function copyArrays(from, ...into) {
+  for (const key of arrayKeys(from)) for (const place of into) place[key] = from[key];
+}
+
+const arrayKeys = thing => Object.keys(thing).filter(key => Array.isArray(thing[key]));
+
+/** Everything about a figure but its numbers: equal skeletons may share a graph. */
+function skeleton({data, layout}) {
+  const bones = (key, value) => (Array.isArray(value) && value.length && key !== "colorscale" && key !== "range" && key !== "shapes"
+    && key !== "annotations" && key !== "data" && typeof value[0] !== "object" ? value.length
+    : Array.isArray(value) && Array.isArray(value[0]) && key !== "colorscale" ? [value.length, value[0].length] : value);
+  return JSON.stringify([theme(), data, layout], bones);
+}
+
+const quick = data => data.every(trace => FAST.has(trace.type) && !trace.stackgroup);
+
+/** The figure in the page's colours and type. */
+function dressed({data, layout}) {
+  const style = getComputedStyle(document.querySelector(".mbx")), read = name => style.getPropertyValue(name).trim();
+  const axis = {gridcolor: read("--hair"), zerolinecolor: read("--line"), linecolor: read("--line"), tickcolor: read("--line")};
+  const axes = Object.keys(layout).filter(key => /^[xy]axis\d*$/.test(key));
+  return {
+    data: data.map(trace => painted(trace)),
+    layout: {
+      ...layout,
+      ...Object.fromEntries(axes.map(key => [key, {...axis, ...layout[key]}])),
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: {...layout.font, family: read("--sans"), color: read("--ink-2")},
+      hoverlabel: {bgcolor: read("--raised"), bordercolor: read("--line"), font: {family: read("--sans"), color: read("--ink"), size: 13}},
+    },
+  };
+}
+
+/** A copy of a trace whose named colours (`meta.paint`) are those of the page's theme. */
+function painted(trace) {
+  const copy = {...trace};
+  for (const [path, name] of Object.entries(trace.meta?.paint ?? {})) {
+    const parts = path.split("."), last = parts.pop();
+    let place = copy;
+    for (const part of parts) place = place[part] = {...place[part]};
+    place[last] = role(name);
+  }
+  return copy;
+}
+
+/** Plain text in which only <sub>, <sup>, <b> and <i> count as markup. */
+function typeset(text) {
+  const safe = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return safe.replace(/&lt;(\/?(?:sub|sup|b|i))>/g, "<$1>");
+}
+
+class Figure {
+  constructor(figure, board) {
+    this.board = board;
+    this.graph = h("div", {class: "graph"});
+    this.graph.style.height = `${figure.layout.height ?? 260}px`;
+    this.title = h("h3", {});
+    this.words = h("p", {class: "figure-text"});
+    this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.graph,
+      h("figcaption", {}, this.words));
+    board.sight.observe(this.node);
+    this.node.figure = this;
+  }
+
+  update(figure) {
+    this.latest = figure;
+    setHtml(this.title, typeset(figure.title));
+    setHtml(this.words, typeset(figure.text));
+    this.draw();
+  }
+
+  async draw() {
+    if (!this.visible || this.latest === this.drawn) return;
+    const Plotly = globalThis.Plotly ?? (await plotly(this.board.address));
+    if (!this.visible || this.latest === this.drawn || !this.node.isConnected) return;
+    const {latest} = this, bones = skeleton(latest);
+    this.drawn = latest;
+    if (bones === this.bones && quick(latest.data)) {
+      try {
+        redrawTraces(this.graph, latest.data.map(painted));
+        return;
+      } catch {
+        this.bones = null;
+      }
+    }
+    this.bones = bones;
+    const {data, layout} = dressed(latest);
+    this.graph.style.height = `${layout.height ?? 260}px`;
+    Plotly.react(this.graph, data, layout, CONFIG);
+  }
+
+  forget() {
+    this.board.sight.unobserve(this.node);
+    if (this.bones) globalThis.Plotly.purge(this.graph);
+  }
+}
+
+export class FigureBoard {
+  constructor({address}) {
+    this.address = address;
+    this.figures = new Map();
+    this.node = h("div", {class: "figures"});
+    this.sight = new IntersectionObserver(entries => entries.forEach(entry => {
+      const {figure} = entry.target;
+      figure.visible = entry.isIntersecting;
+      figure.draw();
+    }), {rootMargin: MARGIN_OF_SIGHT});
+    whenThemeChanges(() => this.figures.forEach(figure => {
+      figure.drawn = null;
+      figure.draw();
+    }));
+  }
+
+  update(figures) {
+    const wanted = new Set(figures.map(f => f.id));
+    for (const [id, figure] of this.figures) {
+      if (wanted.has(id)) continue;
+      figure.forget();
+      this.figures.delete(id);
+    }
+    for (const figure of figures) {
+      if (!this.figures.has(figure.id)) this.figures.set(figure.id, new Figure(figure, this));
+      this.figures.get(figure.id).update(figure);
+    }
+    const order = figures.map(f => this.figures.get(f.id).node);
+    if (order.some((node, n) => this.node.children[n] !== node) || order.length !== this.node.children.length) this.node.replaceChildren(...order);
+  }
+}

@@ -1,0 +1,58 @@
+// Numbers as people read and type them: four significant digits, a real minus sign, ASCII accepted.
+
+const MINUS = "\u2212";
+export const LARGEST = 3.4e38; // the largest magnitude that float32 holds
+
+/** 1.41421 -> "1.414", -0.5 -> "−0.5", -Infinity -> "−∞", 1e-9 -> "1e−9". */
+export function short(x) {
+  if (!Number.isFinite(x)) return special(x);
+  const size = Math.abs(x);
+  const text = size !== 0 && (size < 1e-4 || size >= 1e5)
+    ? x.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e")
+    : String(Number(x.toPrecision(4)));
+  return text.replaceAll("-", MINUS);
+}
+
+/** Every digit that float32 holds, with a real minus sign. */
+export function full(x) {
+  return Number.isFinite(x) ? String(x).replace("e+", "e").replaceAll("-", MINUS) : special(x);
+}
+
+/** A change: always with its sign. */
+export function signed(x) {
+  return x > 0 ? "+" + short(x) : x === 0 ? "±0" : short(x);
+}
+
+function special(x) {
+  return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : MINUS + "∞";
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const UNFINISHED = /^[+-]?(\d*\.?\d*e?[+-]?)$/i;
+
+/** What was typed -> {x} or {problem: "empty" | "text" | "large", unfinished}. "−∞" is read where it is allowed. */
+export function read(text, allowMinusInfinity = false) {
+  let plain = text.trim().replaceAll(MINUS, "-");
+  if (plain === "") return {problem: "empty"};
+  if (allowMinusInfinity && /^-(∞|inf(inity)?)$/i.test(plain)) return {x: -Infinity};
+  if (/^[^.,]*,[^.,]*$/.test(plain)) plain = plain.replace(",", ".");
+  if (!NUMBER.test(plain)) return {problem: "text", unfinished: UNFINISHED.test(plain)};
+  const x = Number(plain);
+  return Math.abs(x) <= LARGEST ? {x} : {problem: "large"};
+}
+
+/** 1536 -> "1.5 KiB". */
+export function bytes(n) {
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (n < 1024 || unit === "GiB") return `${Number(n.toPrecision(3))} ${unit}`;
+    n /= 1024;
+  }
+}
+
+/** 12345 -> "12.3 k". */
+export function count(n) {
+  for (const unit of ["", " k", " M", " G", " T"]) {
+    if (n < 1000 || unit === " T") return `${Number(n.toPrecision(3))}${unit}`;
+    n /= 1000;
+  }
+}

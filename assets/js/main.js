@@ -1,0 +1,189 @@
+// Puts the page together: state in, question out, answer painted.
+
+import {Board} from "./board.js";
+import * as colour from "./colour.js";
+import {Controls, Edits} from "./controls.js";
+import {h, setText} from "./dom.js";
+import {FigureBoard} from "./figure.js";
+import {Header} from "./header.js";
+import {helpCard, listen} from "./keys.js";
+import {Ledger} from "./ledger.js";
+import {BlockMap} from "./map.js";
+import {Legend, Stage} from "./stage.js";
+import {State} from "./state.js";
+import {Wire} from "./wire.js";
+
+const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
+
+class Page {
+  constructor(element, {fixed, first, plotly}, ask) {
+    const {texts} = fixed;
+    Object.assign(this, {texts, state: new State(), fixed});
+    colour.start(fixed.palette);
+    const act = {
+      preset: name => this.set(s => s.choosePreset(name)),
+      compare: how => this.set(s => { s.compare = how; }),
+      undo: () => this.set(s => s.undo()),
+      redo: () => this.set(s => s.redo()),
+      remove: n => this.set(s => s.removeEdit(n)),
+      removeAll: () => this.set(s => s.change([])),
+      turn: (n, on) => this.set(s => s.turnEdit(n, on)),
+      turnAll: on => this.set(s => s.turnAll(on)),
+      choose: stage => this.choose(stage),
+      step: by => this.choose(this.state.stage + by),
+      ledger: () => this.toLedger(),
+      panel: () => this.togglePanel(),
+      help: () => this.help.showModal(),
+    };
+    const common = {texts, quantities: fixed.quantities, choose: act.choose};
+    this.header = new Header({texts, presets: fixed.presets, act});
+    this.map = new BlockMap({...common, rows: fixed.map});
+    this.stage = new Stage({...common, stages: fixed.stages});
+    this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => { this.state.select = {q, i}; }});
+    this.legend = new Legend(texts);
+    this.figures = new FigureBoard({address: plotly});
+    this.controls = new Controls({groups: fixed.controls, typed: (name, text) => this.set(s => s.setField(name, text))});
+    this.edits = new Edits({texts, quantities: fixed.quantities, act});
+    this.ledger = new Ledger(common);
+    this.help = helpCard(texts);
+    this.slices = h("div", {class: "slice-bar", hidden: true});
+    this.notes = h("div", {class: "notes", role: "status"});
+    this.trouble = h("p", {class: "error general", role: "alert", dataset: {errorFor: ""}});
+    this.root = h("div", {class: "mbx", dataset: {ready: "false", seq: "0"}},
+      this.header.node,
+      h("div", {class: "columns"},
+        this.map.node,
+        h("main", {class: "centre"}, this.trouble, this.notes, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
+        h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, ...this.controls.nodes)),
+      this.board.tip, this.help);
+    element.replaceChildren(this.root);
+    this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still)});
+    listen(this.root, act);
+    this.begin(first);
+  }
+
+  /** Paint the default at once, unless the address asks for something else. */
+  begin(first) {
+    const asked = [...new URLSearchParams(location.search).keys()].some(key => !RESERVED.includes(key));
+    if (asked) {
+      this.state.query = location.search;
+      this.ask();
+    } else this.heard({...first, seq: 0}, true);
+  }
+
+  set(change) {
+    if (change(this.state) === false) return;
+    this.ask();
+  }
+
+  ask() {
+    this.wire.send();
+  }
+
+  choose(stage) {
+    if (stage < 1 || stage > this.fixed.stages.length) return;
+    this.state.stage = stage;
+    this.map.choose(stage);
+    this.ask();
+  }
+
+  heard(answer, newest) {
+    if (!answer.ok) return this.refused(answer.errors);
+    if (newest) this.state.adopt(answer);
+    this.paint(answer, newest);
+    return undefined;
+  }
+
+  paint(answer, newest) {
+    const {state} = this;
+    setText(this.trouble, "");
+    this.root.classList.remove("stale");
+    this.controls.complain({});
+    if (newest) {
+      this.controls.update(answer.spec, answer.derived);
+      this.edits.update(state.edits);
+      this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
+      this.address(answer.query);
+    }
+    this.map.choose(answer.stage);
+    this.stage.choose(answer.stage, answer.moe);
+    this.stage.update(answer.facts);
+    this.board.update(answer.panels, answer.compare);
+    this.legend.update(answer.panels);
+    if (newest) this.board.accept();
+    this.sliceBar(answer);
+    this.map.update(answer.map);
+    this.figures.update(answer.figures);
+    this.ledger.update(answer.ledger);
+    this.say(answer.notes);
+    this.root.dataset.stage = answer.stage;
+    this.root.dataset.seq = answer.seq;
+    this.root.dataset.ready = "true";
+  }
+
+  /** The last good picture stays; each message goes beside what it is about. */
+  refused(errors) {
+    const rest = this.controls.complain(errors), general = [];
+    for (const [name, message] of Object.entries(rest)) {
+      const edit = this.state.edits[Number(name.split(".")[1])];
+      if (!(name.startsWith("edits.") && edit && this.board.refuse(edit, message))) general.push(message);
+    }
+    setText(this.trouble, general.join(" "));
+    this.root.classList.add("stale");
+    this.root.dataset.ready = "true";
+  }
+
+  silent(still) {
+    setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
+  }
+
+  say(notes) {
+    const key = notes.join("\n");
+    if (key === this.said) return;
+    this.said = key;
+    this.notes.replaceChildren(...notes.map(note => h("p", {}, note)));
+  }
+
+  /** Which batch row and head is shown, where not all are. */
+  sliceBar({slice, slice_counts: counts}) {
+    const key = JSON.stringify(counts);
+    if (key !== this.sliceKey) {
+      this.sliceKey = key;
+      this.pickers = Object.entries(counts).map(([letter, n]) => this.picker(letter, n));
+      this.slices.replaceChildren(...this.pickers.map(p => p.node));
+      this.slices.hidden = this.pickers.length === 0;
+    }
+    this.pickers.forEach(p => p.set(slice[p.letter]));
+  }
+
+  picker(letter, n) {
+    const buttons = Array.from({length: n}, (_, i) => h("button", {type: "button", dataset: {slice: `${letter}${i}`}, "aria-pressed": "false",
+      onclick: () => this.set(s => { s.slice = {...s.slice, [letter]: i}; })}, String(i)));
+    const node = h("div", {class: "segments small", role: "group", "aria-label": this.texts[`slice_${letter}`]}, h("span", {class: "segments-label"}, this.texts[`slice_${letter}`]), ...buttons);
+    return {letter, node, set: at => buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(i === at)))};
+  }
+
+  /** The address always holds what is shown; the platform's own keys stay in it. */
+  address(query) {
+    const now = new URLSearchParams(location.search), next = new URLSearchParams(query);
+    for (const key of RESERVED) if (now.has(key)) next.set(key, now.get(key));
+    const text = next.toString(), search = text ? `?${text}` : "";
+    if (search !== location.search) history.replaceState(null, "", location.pathname + search + location.hash);
+  }
+
+  toLedger() {
+    const title = this.ledger.node.querySelector("h2"), calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    title.scrollIntoView({behavior: calm ? "auto" : "smooth", block: "start"});
+    title.focus({preventScroll: true});
+  }
+
+  togglePanel() {
+    const closed = this.root.classList.toggle("no-side");
+    this.header.panel.setAttribute("aria-expanded", String(!closed));
+  }
+}
+
+/** Called by the component's own script once its styles are there. */
+export function mount(element, given, ask) {
+  return new Page(element, given, ask);
+}

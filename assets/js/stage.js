@@ -1,0 +1,85 @@
+// The chosen stage without its matrices: title and equation above them, sentences and lines of code below.
+
+import {h, icon, setHtml, setText} from "./dom.js";
+import {ramp, whenThemeChanges} from "./colour.js";
+
+export class Stage {
+  constructor({stages, texts, choose}) {
+    Object.assign(this, {stages, texts});
+    this.place = h("p", {class: "eyebrow"});
+    this.title = h("h1", {});
+    this.equation = h("div", {class: "equation"});
+    const step = (by, label, path) => h("button", {type: "button", class: "bare step", "aria-label": label, title: label, onclick: () => choose(this.current + by)}, icon(path));
+    this.previous = step(-1, texts.previous, "M12.5 4L6.5 10L12.5 16");
+    this.next = step(1, texts.next, "M7.5 4L13.5 10L7.5 16");
+    this.head = h("header", {class: "stage-head"},
+      h("div", {class: "stage-top"}, h("div", {}, this.place, this.title), h("div", {class: "steps"}, this.previous, this.next)), this.equation);
+    this.facts = h("div", {class: "facts"});
+    this.mixes = h("p", {});
+    this.notice = h("p", {});
+    this.reading = h("section", {class: "reading"}, this.facts,
+      h("div", {class: "asides"}, h("h3", {}, texts.mixes), this.mixes, h("h3", {}, texts.notice), this.notice));
+    this.lines = h("div", {class: "code-columns"});
+    this.code = h("details", {class: "code"}, h("summary", {}, texts.code), this.lines);
+  }
+
+  choose(stage, moe = false) {
+    if (this.current === stage && this.moe === moe) return;
+    Object.assign(this, {current: stage, moe});
+    const about = this.stages[stage - 1];
+    setText(this.place, this.texts.stage_of.replace("{n}", stage).replace("{branch}", about.branch));
+    setHtml(this.title, about.title);
+    setHtml(this.equation, moe ? about.equation_moe : about.equation);
+    setHtml(this.mixes, about.mixes);
+    setHtml(this.notice, about.notice);
+    this.previous.disabled = stage === 1;
+    this.next.disabled = stage === this.stages.length;
+    this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
+      h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
+      h("pre", {tabindex: "0"}, h("code", {}, text)))));
+  }
+
+  update(facts) {
+    const key = facts.join("\n");
+    if (key === this.key) return;
+    this.key = key;
+    const paragraphs = [...this.facts.children];
+    if (paragraphs.length === facts.length) paragraphs.forEach((p, n) => setHtml(p, facts[n]));
+    else {
+      this.facts.replaceChildren(...facts.map(() => h("p", {})));
+      [...this.facts.children].forEach((p, n) => setHtml(p, facts[n]));
+    }
+  }
+}
+
+/** How to read the cells: scales and marks; only what can occur in the chosen stage. */
+export class Legend {
+  constructor(texts) {
+    this.ramps = {signed: h("span", {class: "ramp"}), unit: h("span", {class: "ramp"})};
+    const mark = (name, shown = "") => h("span", {class: "key"}, h("span", {class: `cell swatch ${name}`}, shown), texts[name]);
+    this.keys = {
+      signed: h("span", {class: "key"}, h("span", {class: "num"}, "\u2212"), this.ramps.signed, h("span", {class: "num"}, "+"), texts.signed_scale),
+      unit: h("span", {class: "key"}, h("span", {class: "num"}, "0"), this.ramps.unit, h("span", {class: "num"}, "1"), texts.unit_scale),
+      masked: mark("masked", "\u2212∞"), padded: mark("padded"), edited: mark("edited"), changed: mark("changed"),
+      clipped: mark("clipped"), nan: mark("nan", "NaN"), infinite: mark("infinite", "∞"),
+    };
+    this.node = h("div", {class: "legend", role: "group", "aria-label": texts.legend}, ...Object.values(this.keys));
+    this.paint();
+    whenThemeChanges(() => this.paint());
+  }
+
+  /** panels as the server sends them. */
+  update(panels) {
+    const marks = panels.flatMap(p => p.slices.map(s => s.state)).join(""), odd = panels.flatMap(p => p.slices.flatMap(s => Object.values(s.special ?? {})));
+    const any = bits => [...new Set(marks)].some(c => (c.charCodeAt(0) - 48) & bits);
+    const show = {
+      signed: panels.some(p => p.scale !== "unit"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
+      clipped: panels.some(p => p.slices.some(s => s.values?.some(x => Math.abs(x) > p.range * (1 + 1e-6)))), nan: odd.includes("nan"), infinite: odd.includes("inf"),
+    };
+    for (const [name, on] of Object.entries(show)) this.keys[name].hidden = !on;
+  }
+
+  paint() {
+    for (const [scale, node] of Object.entries(this.ramps)) node.style.backgroundImage = ramp(scale);
+  }
+}

@@ -1,0 +1,83 @@
+"""The one component of the page: an empty gr.HTML that our own script fills and keeps alive.
+
+Purpose: hand the browser its texts, the first picture, the addresses of scripts, and one server function.
+Must not know: what a request means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import gradio as gr
+import orjson
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ENTRY = ASSETS / "js" / "main.js"
+LONGEST_REQUEST = 200_000  # characters
+
+START = """
+const say = text => { const p = document.createElement("p"); p.textContent = text; element.replaceChildren(p); };
+const at = path => new URL(path, document.baseURI).href;
+const styled = new Promise(done => {
+  const link = [...document.querySelectorAll("link[data-explorer]")].find(node => node.rel === "stylesheet");
+  if (!link || link.sheet) return done();
+  link.addEventListener("load", done); link.addEventListener("error", done);
+});
+Promise.all([import(at(props.entry)), styled])
+  .then(([page]) => page.mount(element, {...JSON.parse(props.content), plotly: at(props.plotly)},
+                               text => server.update(text)))
+  .catch(error => { console.error(error); say("The page's script could not be loaded. Reload the page."); });
+"""
+
+
+def address(path: Path) -> str:
+    """A relative URL of a file that Gradio may serve; relative, so that it works below any root path."""
+    return f"gradio_api/file={quote(path.as_posix())}"
+
+
+def dumps(payload: object) -> str:
+    """JSON text; numpy arrays allowed, NaN and infinities become null."""
+    return orjson.dumps(payload, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS).decode()
+
+
+class Explorer(gr.HTML):
+    """The page. `answer` maps a request to a payload; `fixed` and `first` are the texts and the first picture."""
+
+    def __init__(
+        self,
+        answer: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        fixed: Mapping[str, Any],
+        first: Mapping[str, Any],
+        plotly_js: Path,
+    ) -> None:
+        def update(text: str) -> str:
+            """One question of the page, as JSON text, answered as JSON text."""
+            return dumps(answer(parse(text)))
+
+        super().__init__(
+            "",
+            html_template="",
+            js_on_load=START,
+            apply_default_css=False,
+            server_functions=[update],
+            entry=address(ENTRY),
+            plotly=address(plotly_js),
+            content=dumps({"fixed": fixed, "first": first}),
+        )
+
+    def get_block_name(self) -> str:
+        return "html"
+
+
+def parse(text: object) -> Mapping[str, Any]:
+    """A request from JSON text; whatever is not one becomes an empty request."""
+    if not isinstance(text, str) or len(text) > LONGEST_REQUEST:
+        return {}
+    try:
+        request = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return request if isinstance(request, dict) else {}

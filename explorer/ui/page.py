@@ -1,0 +1,143 @@
+"""The page as a pure function: a request in, everything to paint out.
+
+Purpose: `answer`, and `fixed`, the texts and declarations that never change.
+Must not know: gradio, the browser. Nothing is kept between requests; nothing is raised to the page.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from explorer import link
+from explorer.axes import AXES
+from explorer.capture import Trace
+from explorer.draw.scales import PALETTE
+from explorer.quantities import QUANTITIES, WEIGHTS
+from explorer.run import run
+from explorer.spec import PRESETS, RunSpec, SpecError
+from explorer.stages import STAGES
+from explorer.ui import block_map, controls, matrix
+from explorer.ui.request import Asked, read
+from explorer.ui.symbols import shape_html, symbol_html, symbol_text
+from explorer.ui.words import words
+
+log = logging.getLogger(__name__)
+Payload = dict[str, Any]
+BRANCHES = {7: "stream", 8: "ffn"}
+
+
+def answer(request: Mapping[str, Any]) -> Payload:
+    """The answer to one request of the page: {"ok": True, …} to paint, or {"ok": False, "errors": {field: message}}."""
+    texts = words("en")
+    seq = request.get("seq", 0)
+    try:
+        asked = read(request, texts)
+        trace, base = _runs(asked.spec)
+        return {"ok": True, "seq": seq, **_painted(asked, trace, base, texts)}
+    except SpecError as error:
+        return {"ok": False, "seq": seq, "errors": error.errors}
+    except Exception:
+        log.exception("a request could not be answered")
+        return {"ok": False, "seq": seq, "errors": {"": texts["internal_error"]}}
+
+
+def _runs(spec: RunSpec) -> tuple[Trace, Trace]:
+    """The run, and the one without edits and switches (the same object where nothing is in force)."""
+    trace = run(spec)
+    in_force = any(edit.on for edit in spec.edits) or spec.switches
+    return trace, run(spec.unedited()) if in_force else trace
+
+
+def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) -> Payload:
+    spec, view = asked.spec, asked.view
+    stage = STAGES[view.stage - 1]
+    shown = matrix.Shown(trace, base, tuple(e for e in spec.edits if e.on), view.compare, asked.slots)
+    panels = [(name, group) for group, names in stage.panels(trace).items() for name in names]
+    return {
+        "query": _query(asked),
+        "spec": controls.shown_values(spec),
+        "derived": controls.derived(spec),
+        "preset": next((name for name, preset in PRESETS.items() if preset == spec.unedited()), None),
+        "edits": [{"t": e.target, "i": e.index, "x": _number(e.value), "on": e.on} for e in spec.edits],
+        "switches": spec.switches,
+        "stage": view.stage,
+        "moe": trace.moe,
+        "compare": view.compare,
+        "slice": asked.slots,
+        "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]),
+        "map": {"thumbs": block_map.thumbnails(trace, asked.slots)},
+        "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
+        "facts": stage.facts(trace, view.row, view.head),
+        "figures": stage.figures(trace, view.row, view.head),
+        "ledger": [_ledger_row(row) for row in trace.ledger()],
+        "notes": [*asked.notes, *_path_notes(spec, trace, view.stage, texts)],
+        "select": None,
+        "inspect": None,
+    }
+
+
+def _query(asked: Asked) -> str:
+    try:
+        return link.encode(asked.spec, asked.view)
+    except link.LinkTooLong:
+        return ""
+
+
+def _path_notes(spec: RunSpec, trace: Trace, stage: int, texts: Mapping[str, Any]) -> list[str]:
+    if spec.edits_scores:
+        return [texts["note_explicit"]]
+    return [texts["note_flash"]] if trace.recomputed and stage in (4, 5) else []
+
+
+def _number(value: Any) -> Any:
+    """JSON has no infinities: they travel as text."""
+    return str(value) if isinstance(value, float) and abs(value) == float("inf") else value
+
+
+def _ledger_row(row: Any) -> Payload:
+    return {
+        "name": row.name, "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
+        "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": row.note,
+    }  # fmt: skip
+
+
+@cache
+def fixed(lang: str = "en") -> Payload:
+    """What never changes: texts, stages, symbols, control declarations, colours."""
+    texts = words(lang)
+    tables = {**QUANTITIES, **WEIGHTS}
+    return {
+        "texts": texts,
+        "palette": PALETTE,
+        "axes": {letter: axis.symbol for letter, axis in AXES.items()} | _axis_words(texts),
+        "quantities": {
+            name: {
+                "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
+                "role": about.role, "stage": about.stage, "scale": getattr(about, "scale", "signed"),
+            }
+            for name, about in tables.items()
+        },
+        "stages": [
+            {
+                "number": stage.number, "title": stage.title, "equation": stage.equation,
+                "equation_moe": stage.equation_moe or stage.equation, "mixes": stage.mixes, "notice": stage.notice,
+                "code": [asdict(excerpt) for excerpt in stage.code],
+                "branch": texts[f"branch_{BRANCHES.get(stage.number, 'attention')}"],
+            }
+            for stage in STAGES
+        ],
+        "map": block_map.rows(
+            [stage.title for stage in STAGES],
+            symbol_html(QUANTITIES["resid_pre"].latex), symbol_html(QUANTITIES["resid_post"].latex),
+        ),
+        "controls": controls.declarations(texts),
+        "presets": [{"name": name, "title": texts[f"preset_{name}"]} for name in PRESETS],
+    }  # fmt: skip
+
+
+def _axis_words(texts: Mapping[str, Any]) -> dict[str, str]:
+    return {letter: texts[f"axis_{letter}"] for letter in AXES if f"axis_{letter}" in texts}

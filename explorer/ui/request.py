@@ -1,0 +1,162 @@
+"""What the browser asks for -> a RunSpec and a View.
+
+Purpose: read an untrusted request; every wrong field gets its message.
+Must not know: how a run is computed or shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from explorer import link
+from explorer.link import COMPARE, View
+from explorer.quantities import QUANTITIES, UnknownName
+from explorer.spec import PRESETS, Edit, RunSpec, SpecError
+from explorer.ui.controls import FIELDS
+
+STAGE_COUNT = 8
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that can be run. notes: sentences for the visitor; slots: which batch row, head and token is shown."""
+
+    spec: RunSpec
+    view: View
+    notes: tuple[str, ...]
+    slots: Mapping[str, int]
+
+
+def read(request: Mapping[str, Any], texts: Mapping[str, Any]) -> Asked:
+    """Raises SpecError with messages by field; "" is the request as a whole."""
+    notes: list[str] = []
+    view = _view(request)
+    base: RunSpec | None = None
+    if isinstance(query := request.get("query"), str):
+        base, view, notes = link.decode(query)
+    elif (preset := request.get("preset")) is not None:
+        base = _preset(preset)
+    typed = _typed(request, base)
+    switches = _switches(request, base)
+    spec = _spec_without_edits(typed, switches, notes, texts)
+    edits = [*(base.edits if base else ()), *_edits(request)]
+    spec = _with_edits(spec, edits, notes, texts)
+    slots = _slots(request, view, spec)
+    return Asked(spec, replace(view, row=slots["b"], head=slots["h"]), tuple(notes), slots)
+
+
+def _preset(name: Any) -> RunSpec:
+    if not isinstance(name, str) or name not in PRESETS:
+        raise SpecError({"": f"There is no preset {str(name)[:40]!r}. Presets: {', '.join(PRESETS)}."})
+    return PRESETS[name]
+
+
+def _typed(request: Mapping[str, Any], base: RunSpec | None) -> dict[str, Any]:
+    """What stands in the fields: the preset's or link's values below, what was typed above."""
+    given = request.get("spec")
+    typed = {str(name): value for name, value in given.items()} if isinstance(given, Mapping) else {}
+    for name in ("edits", "switches"):
+        typed.pop(name, None)
+    below = {k: v for k, v in base.given().items() if k not in ("edits", "switches")} if base else {}
+    return {**below, **typed}
+
+
+def _spec_without_edits(
+    typed: dict[str, Any], switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]
+) -> RunSpec:
+    missing = {
+        name: texts["needed_choice" if field.options else "needed_whole"].format(name=name)
+        for name, field in FIELDS.items()
+        if not field.optional and isinstance(typed.get(name), str) and not typed[name].strip()
+    }
+    try:
+        spec = RunSpec.parse({k: v for k, v in typed.items() if k not in missing}, switches=switches)
+    except SpecError as error:
+        wants_toy = typed.get("weights", "toy") == "toy"
+        if missing or not wants_toy:
+            raise SpecError(missing | error.errors) from None
+        spec = RunSpec.parse({**typed, "weights": "random"}, switches=switches)
+        notes.append(texts["note_random"])
+    if missing:
+        raise SpecError(missing)
+    return spec
+
+
+def _with_edits(spec: RunSpec, edits: list[Edit], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
+    """`spec` with the edits; those whose cell does not exist at these sizes are left out and named."""
+    fit = [edit for edit in edits if _exists(spec, edit)]
+    if gone := [edit.label() for edit in edits if edit not in fit]:
+        notes.append(texts["note_gone"].format(edits="; ".join(gone[:5]) + (" …" if len(gone) > 5 else "")))
+    return replace(spec, edits=tuple(fit))
+
+
+def _exists(spec: RunSpec, edit: Edit) -> bool:
+    try:
+        shape = spec.shape(edit.target)
+    except UnknownName:
+        return True  # the spec's own check says what is wrong with the name
+    only = QUANTITIES[edit.target].only if edit.target in QUANTITIES else ""
+    if only and (only == "moe") != bool(spec.experts):
+        return False
+    if len(edit.index) != len(shape):
+        return True
+    return all(i is None or not isinstance(i, int) or 0 <= i < n for i, n in zip(edit.index, shape, strict=True))
+
+
+def _edits(request: Mapping[str, Any]) -> list[Edit]:
+    edits, wrong = [], {}
+    given = request.get("edits") or []
+    for n, item in enumerate(given if isinstance(given, list) else []):
+        try:
+            edits.append(_edit(item))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            wrong[f"edits.{n}"] = "This edit cannot be read. Type a finite number, or remove it."
+    if wrong:
+        raise SpecError(wrong)
+    return edits
+
+
+def _edit(item: Mapping[str, Any]) -> Edit:
+    value = item["x"]
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        value = float(value)
+        if math.isnan(value):
+            raise ValueError(value)
+    elif not isinstance(value, list):
+        raise TypeError(value)
+    index = tuple(None if i is None else int(i) for i in item["i"])
+    return Edit(str(item["t"]), index, value, bool(item.get("on", True)))
+
+
+def _switches(request: Mapping[str, Any], base: RunSpec | None) -> tuple[str, ...]:
+    given = request.get("switches") or []
+    own = [str(s) for s in given] if isinstance(given, list) else []
+    return tuple(dict.fromkeys([*(base.switches if base else ()), *own]))
+
+
+def _view(request: Mapping[str, Any]) -> View:
+    compare = request.get("compare")
+    return View(
+        stage=_whole(request.get("stage"), 1, 1, STAGE_COUNT), compare=compare if compare in COMPARE else COMPARE[0]
+    )
+
+
+def _slots(request: Mapping[str, Any], view: View, spec: RunSpec) -> dict[str, int]:
+    """Which batch row, head and token is shown where not all are."""
+    given = request.get("slice")
+    wanted = given if isinstance(given, Mapping) else {}
+    by_link = isinstance(request.get("query"), str)
+    row, head = (view.row, view.head) if by_link else (wanted.get("b"), wanted.get("h"))
+    return {
+        "b": _whole(row, 0, 0, spec.B - 1),
+        "h": _whole(head, 0, 0, spec.h - 1),
+        "t": _whole(wanted.get("t"), 0, 0, spec.T - 1),
+    }
+
+
+def _whole(value: Any, default: int, low: int, high: int) -> int:
+    number = value if isinstance(value, int) and not isinstance(value, bool) else default
+    return min(max(number, low), high)

@@ -1,0 +1,25 @@
+"""The page's own words, by language.
+
+Purpose: every text that the page shows and that no quantity, stage or error brings along.
+Must not know: where a text is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent / "texts"
+
+
+@cache
+def words(lang: str = "en") -> dict[str, Any]:
+    """Key -> text. Raises LookupError for a language without a file."""
+    path = HERE / f"{lang}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in HERE.glob("*.json")))
+        raise LookupError(f"There are no texts in {lang!r}. Languages: {known}.")
+    texts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return texts
