@@ -219,4 +219,5 @@ def _layout(rows: Sequence[tuple[Turn, int]], tokens: Sequence[int], past: int, 
     margin = {"l": 64, "r": 12, "t": 30, "b": 44}
     shape = layout(round(90 + pixels * len(rows)), xaxis=x, yaxis=y, **legend(-0.02, "top", "paper"))
     shape["legend"].pop("itemsizing")  # an arrow enlarged to the constant size hides its line
-    return shape | {"margin": margin}
+    labels = " ".join([*x["ticktext"], *y["ticktext"]])  # so that a change of labels alone shows as one of the layout
+    return shape | {"margin": margin, "meta": {"labels": labels}}

@@ -53,10 +53,10 @@ PALETTE: dict[str, Colours] = {
         "prob": "#0b7285",
         "attn": "#7a3db8",
         "ffn": "#9a5b00",
-        "muted": "#6b7280",
+        "muted": "#5f6672",
         "signed": _even("#004a98 #306dbb #5e92d6 #90b6ea #c6dbf7 #ffffff #efd2c2 #daa789 #c17d54 #a25721 #793802"),
         "unit": _even("#ffffff #d0e9ec #a5d4da #70bbc4 #15929d #076871 #03464c"),
-        "state": _steps("#d3d6dc", "#aeb3bd", "#6f7683", "#d6219c", "#111318"),
+        "state": _steps("#c3c6cd", "#989eaa", "#646b78", "#d6219c", "#111318"),
     },
     "dark": {
         "resid": "#aebccb",
@@ -70,7 +70,7 @@ PALETTE: dict[str, Colours] = {
         "muted": "#9aa4b2",
         "signed": _even("#8ac3fe #5e9fe1 #477db3 #385c81 #2b3d4f #1f1f1f #4b3624 #794e26 #a7692c #d3873c #fba95b"),
         "unit": _even("#1f1f1f #243532 #275350 #2a7470 #2f9e98 #45cbc4 #6ff8f0"),
-        "state": _steps("#454a54", "#666c78", "#99a0ad", "#ff6fcf", "#f4f5f7"),
+        "state": _steps("#4d525c", "#737a86", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
     },
 }
 for _colours in PALETTE.values():
