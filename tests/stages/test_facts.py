@@ -1,0 +1,170 @@
+"""What the stages say, against numbers calculated here."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from explorer import Edit, RunSpec, run
+from explorer.stages import STAGES
+from tests.stages.cases import SPECS
+
+
+def plain(fact: str) -> str:
+    return re.sub(r"<[^>]+>", "", fact)
+
+
+def said(number: int, spec: RunSpec, **at: int) -> str:
+    return " ".join(plain(f) for f in STAGES[number - 1].facts(run(spec), **at))
+
+
+def test_eight_stages_in_order() -> None:
+    assert [stage.number for stage in STAGES] == list(range(1, 9))
+    assert len({stage.key for stage in STAGES}) == 8
+    for stage in STAGES:
+        assert stage.title and stage.mixes and stage.notice
+        assert stage.equation.startswith("<math") and "alttext" in stage.equation
+
+
+TOY = [
+    (1, "X = (1, −1). Its squares average 1, so the row's root mean square is 1."),
+    (2, "asks with q = (1, −1), is compared by its k = (1, −1), and has v = (1, −1)"),
+    (3, "counter-clockwise by 90°. So the pair (1, −1) becomes (1, 1), and its length 1.414 stays"),
+    (4, "add up to 2, and divided by √2 = 1.414 that is a score of 1.414"),
+    (4, "Of this head's 4 query–key pairs the mask holds 1 at −∞"),
+    (5, "P = (0.5, 0.5)"),
+    (5, "O = 0.5·(1, 1) + 0.5·(1, −1) = (1, 0)"),
+    (6, "attention update Oattn = (1, 0), a vector of length 1"),
+    (7, "Token 1: (1, −1) + (1, 0) = (2, −1)."),
+    (8, "(2, −1) + (0.3, 0.1) = (2.3, −0.9), which leaves the block"),
+]
+
+
+@pytest.mark.parametrize(("number", "text"), TOY)
+def test_toy(number: int, text: str) -> None:
+    assert text in said(number, RunSpec())
+
+
+def test_first_token_of_the_toy() -> None:
+    assert "P = (1, 0)" in said(5, RunSpec(), t=0)
+    assert "1 of its 2 keys hold exactly 0" in said(5, RunSpec(), t=0)
+    assert "(1, 1) + (1, 1) = (2, 2)" in said(7, RunSpec(), t=0)
+    assert "(2, 2) + (0.1, −0.2) = (2.1, 1.8)" in said(8, RunSpec(), t=0)
+
+
+def test_edits_change_the_sentences() -> None:
+    text = said(1, RunSpec(edits=[Edit("resid_pre", (0, 1, 1), 2.0)]))
+    assert "X = (1, 2). Its squares average 2.5, so the row's root mean square is 1.581" in text
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "text"),
+    [
+        (1, "many edits", "was set by an edit or a switch"),
+        (3, "many edits", "is not that turn"),
+        (3, "no rope", "is not that turn"),
+        (4, "many edits", "with a score of 40, set by an edit or a switch; the features by themselves would give"),
+        (4, "no mask", "opened 6 of this head's 16 query–key pairs"),
+        (4, "all hidden", "Every key is hidden from query 2"),
+        (5, "all hidden", "takes nothing: O = (0, 0, 0, 0)"),
+        (5, "many edits", "The shares would blend the values into"),
+        (6, "many edits", "an edit or a switch made the update (7, "),
+        (7, "many edits", "would be (8, "),
+        (7, "no residuals", "an edit or a switch made it (1, 0)"),
+        (8, "many edits", "but an edit or a switch made the result 5"),
+        (8, "many edits", "but an edit or a switch made (6, "),
+    ],
+)
+def test_what_was_edited_is_said(number: int, name: str, text: str) -> None:
+    assert text in said(number, SPECS[name])
+
+
+@pytest.mark.parametrize("name", ["half precision", "toy", "flash", "yarn", "cache and padding", "experts"])
+def test_nothing_is_called_an_edit_without_one(name: str) -> None:
+    for number in range(1, 9):
+        assert "edit or a switch" not in said(number, SPECS[name])
+
+
+def test_score_of_the_best_key() -> None:
+    trace = run(SPECS["cache and padding"])
+    q, k = trace["q_rot"][1, 3, -1].astype(float), trace["present_k"][1, 1].astype(float)
+    scores = k @ q / 2
+    best = int(scores.argmax())
+    text = said(4, SPECS["cache and padding"], b=1, h=3)
+    assert (
+        f"query 6 meets key {best}: the products of their 4 features add up to {2 * scores[best]:.4g}".replace("-", "−")
+        in text
+    )
+    assert "The first 3 keys come from the cache" in text
+
+
+def test_mask_counts_with_a_cache_and_padding() -> None:
+    text = said(4, SPECS["cache and padding"], b=0)
+    future = sum(max(0, 7 - (3 + i) - 1) for i in range(4))
+    assert f"Of this head's 28 query–key pairs the mask holds {future + 8} at −∞: {future} because" in text
+    assert "8 because it is padding" in text
+    assert "padding" not in said(4, SPECS["cache and padding"], b=1)
+
+
+def test_grouped_heads_are_said() -> None:
+    text = said(2, SPECS["gqa"], h=3)
+    assert "heads × features = 4 × 4, K and V into 2 × 4" in text
+    assert "query head 3 reads key/value head 1" in text
+
+
+def test_experts_are_said() -> None:
+    trace = run(SPECS["experts"])
+    e = trace["expert_index"][0, -1]
+    p = trace["router_probs"][0, -1][e]
+    text = said(8, SPECS["experts"])
+    assert f"picks among 4 experts: {e[0]}, {e[1]}, with probability {100 * p[0]:.3g}%, {100 * p[1]:.3g}%" in text
+
+
+def test_places_beyond_the_end_mean_the_last() -> None:
+    assert said(2, SPECS["gqa"], h=99) == said(2, SPECS["gqa"], h=3)
+    assert said(2, SPECS["gqa"], b=9, t=-5) == said(2, SPECS["gqa"], t=0)
+
+
+def test_directions() -> None:
+    assert "takes away part" in said(7, SPECS["against"])
+    assert "strengthens a direction" in said(7, SPECS["along"])
+    assert "right angle" in said(7, SPECS["across"])
+    assert "no angle can be given" in said(7, SPECS["zero input"])
+
+
+def test_panels_show_what_the_run_has() -> None:
+    toy, cached, experts = (run(SPECS[n]) for n in ("toy", "cache and padding", "experts"))
+    assert STAGES[0].panels(toy) == {
+        "input": ("resid_pre",),
+        "weights": ("input_layernorm.weight",),
+        "output": ("attn_norm",),
+    }
+    assert STAGES[1].panels(toy)["weights"] == tuple(f"self_attn.{x}_proj.weight" for x in "qkv")
+    assert STAGES[2].panels(toy)["output"] == ("q_rot", "k_rot")
+    assert STAGES[2].panels(cached)["output"] == ("q_rot", "k_rot", "present_k", "present_v")
+    assert "mlp.experts.3.down_proj.weight" in STAGES[7].panels(experts)["weights"]
+    assert STAGES[7].panels(toy)["output"] == ("ffn_norm", "gate", "up", "hidden", "ffn_out", "resid_post")
+    for trace in (toy, cached, experts):
+        for stage in STAGES:
+            shown = [name for names in stage.panels(trace).values() for name in names]
+            assert len(shown) == len(set(shown)), "a quantity may be shown once only"
+
+
+def test_every_quantity_of_a_stage_is_shown_there() -> None:
+    from explorer.quantities import QUANTITIES, WEIGHTS
+
+    for stage in STAGES:
+        here = {q.name for q in QUANTITIES.values() if q.stage == stage.number}
+        assert here <= set(stage.outputs), here - set(stage.outputs)
+        assert {w.name for w in WEIGHTS.values() if w.stage == stage.number} <= set(stage.weights)
+
+
+def test_prose_numbers_are_finite_words_even_after_an_overflow() -> None:
+    trace = run(SPECS["overflow"])
+    assert np.isposinf(trace["resid_mid"][0, 0, 0])
+    assert np.isnan(trace["ffn_norm"][0, 0, 0])
+    assert "+ (3e38, " in said(7, SPECS["overflow"], t=0)
+    assert "= (∞, " in said(7, SPECS["overflow"], t=0)
+    assert "NaN" in said(8, SPECS["overflow"], t=0)
