@@ -60,5 +60,12 @@ def _values(edit: Edit, tensor: Tensor) -> Tensor:
     return fitted.to(tensor.device)
 
 
+def check_experts(index: Tensor, experts: int) -> None:
+    """Refuse numbers of experts that are not there before a kernel reads beyond its table. Raises CaptureError."""
+    for bound in index.aminmax():
+        if not 0 <= int(bound) < experts:
+            raise CaptureError(f"expert_index: there is no expert {int(bound)}; they are 0 to {experts - 1}.")
+
+
 def _is_position(entry: object, length: int) -> bool:
     return entry is None or (type(entry) is int and 0 <= entry < length)

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from explorer.capture.edits import CaptureError, set_cells
+from explorer.capture.edits import CaptureError, check_experts, set_cells
 from explorer.capture.kept import Kept
 from explorer.capture.trace import Trace
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
@@ -199,6 +199,8 @@ class Recorder:
                 used = rule(_Seen(self), used, switch.argument).to(computed.dtype)
         for edit in self.tap_edits.get(name, ()):
             used = set_cells(used, edit)
+        if name == "expert_index" and used is not computed:
+            check_experts(used, self.seen["router_probs"].tensor.shape[-1])
         return used
 
     def _check_all_edits_used(self) -> None:
