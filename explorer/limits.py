@@ -21,6 +21,8 @@ class Limits:
     score_bytes: what scores, masked scores and probabilities of one run may take in memory
     link:        characters of a permalink's query string
     cache_bytes: what finished runs may take in the server's cache
+    answer:      numbers in one answer of the HTTP API
+    new_tokens:  how far one request may continue a text
     """
 
     B: int = 8
@@ -36,6 +38,8 @@ class Limits:
     score_bytes: int = 128 * 2**20
     cache_bytes: int = 256 * 2**20
     link: int = 16_000
+    answer: int = 200_000
+    new_tokens: int = 256
 
     def update(self, wanted: Mapping[str, str]) -> None:
         """Set bounds by name from text, for example {"T": "2048"}. Raises ValueError naming the wrong entry."""

@@ -18,7 +18,7 @@ from explorer.checkpoints import Checkpoint, CheckpointError, open_checkpoint
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
-from explorer.offers import OFFERS, Offer
+from explorer.offers import OFFERS, Offer, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ def tokens_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:
         tuple("" if n < pad else tokenizer.id_to_token(i) or "" for n, i in enumerate(row))
         for row, pad in zip(_padded(spec), pads, strict=True)
     )
+
+
+def reader_of(name: str) -> tuple[Checkpoint, Tokenizer]:
+    """An offered checkpoint, opened, and its tokenizer. Raises SpecError."""
+    if name not in OFFERS:
+        raise SpecError({"weights": message_for_unknown(name)})
+    source = OFFERS[name].source
+    return _open(source), _tokenizer(source)
 
 
 def fit_to_text(name: str, text: str) -> dict[str, Any]:

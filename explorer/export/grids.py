@@ -1,0 +1,98 @@
+"""Quantities and weights as HTML tables of numbers: whole while small, a corner of them beyond.
+
+Purpose: every number shown carries its name and index (data-q, data-i), its full value on hover, and what became of it.
+Must not know: stages, the rest of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.axes import AXES
+from explorer.capture import Trace
+from explorer.draw.numbers import number
+from explorer.inspector import mathml, symbol
+from explorer.quantities import QUANTITIES, weight_of
+
+Array = NDArray[Any]
+WHOLE = 260  # numbers of a tensor that are shown whole
+CORNER = 8  # rows and columns of the corner that is shown of a larger one
+HEADS = 4  # slices of one tensor at most
+
+
+def tensor(done: Trace, base: Trace, name: str, row: int, head: int) -> str:
+    """One quantity or weight: its symbol, title, shape, and its numbers for the chosen batch row and head."""
+    about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
+    values = _values(done, name)
+    before = _values(base, name)
+    shape = " × ".join(f"{AXES[a].symbol}&thinsp;=&thinsp;{n}" for a, n in zip(about.axes, values.shape, strict=True))
+    slices = [
+        _slice(done, name, values, before, prefix, about.axes)
+        for prefix in _prefixes(about.axes, values.shape, row, head, done.sizes)
+    ]
+    return (
+        f'<div class="tensor role-{about.role}"><h4>{mathml(symbol(name))} <span>{escape(about.title)}</span></h4>'
+        f'<p class="shape"><code>{escape(name)}</code> {shape}</p><div class="slices">{"".join(slices)}</div></div>'
+    )
+
+
+def _values(done: Trace, name: str) -> Array:
+    return done[name] if name in done else done.weights[name]
+
+
+def _prefixes(
+    axes: tuple[str, ...], shape: tuple[int, ...], row: int, head: int, sizes: dict[str, int]
+) -> Iterator[tuple[int, ...]]:
+    """The leading indices of the matrices that are shown: of the chosen batch row all while small, else the head's."""
+    chosen = {"B": row, "H": head, "Hkv": head * sizes["Hkv"] // sizes["H"]}
+    own = [n for axis, n in zip(axes, shape, strict=True) if axis != "B"]
+    whole = int(np.prod(own)) <= WHOLE and int(np.prod(own[:-2])) <= HEADS
+    yield from product(
+        *(
+            range(n) if whole and axis != "B" else (min(chosen.get(axis, 0), n - 1),)
+            for axis, n in zip(axes[:-2], shape[:-2], strict=True)
+        )
+    )
+
+
+def _slice(done: Trace, name: str, values: Array, before: Array, prefix: tuple[int, ...], axes: tuple[str, ...]) -> str:
+    part, old = np.atleast_2d(values[prefix]), np.atleast_2d(before[prefix])
+    edited = _edited(done, name, values.shape)[prefix].reshape(part.shape)
+    if part.size <= WHOLE:
+        rows, cols = part.shape
+    else:
+        rows, cols = min(CORNER, part.shape[0]), min(CORNER, part.shape[1])
+    lines = []
+    for r in range(rows):
+        at = (*prefix, r) if values.ndim > 1 else prefix
+        cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c]) for c in range(cols))
+        lines.append(f"<tr>{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
+    if rows < part.shape[0]:
+        lines.append(f"<tr>{'<td>…</td>' * cols}</tr>")
+    words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, values.shape, strict=False) if n > 1)
+    cut = f" first {rows} × {cols} of {part.shape[0]} × {part.shape[1]}" if part.size > WHOLE else ""
+    return f"<figure><figcaption>{words}{cut}</figcaption><table>{''.join(lines)}</table></figure>"
+
+
+def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any) -> str:
+    same = value == old or (np.isnan(value) and np.isnan(old))
+    marks = [word for word, on in (("edited", edited), ("changed", not same), ("hidden", np.isneginf(value))) if on]
+    where = ",".join(map(str, index))
+    said = f"{name}[{where}] = {float(value)!r}" + ("" if same else f", unedited {float(old)!r}")
+    classes = f' class="{" ".join(marks)}"' if marks else ""
+    return f'<td{classes} data-q="{name}" data-i="{where}" title="{said}">{number(float(value))}</td>'
+
+
+def _edited(done: Trace, name: str, shape: tuple[int, ...]) -> Array:
+    """bool, True where an edit in force sets the cell."""
+    mask = np.zeros(shape, dtype=bool)
+    for edit in done.spec.edits if done.spec else ():
+        if edit.on and edit.target == name:
+            mask[tuple(slice(None) if i is None else i for i in edit.index)] = True
+    return mask
