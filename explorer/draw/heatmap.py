@@ -71,9 +71,7 @@ def heatmap_traces(
     rows, columns = pane.values.shape
     steps = tile(rows, style.most[0]), tile(columns, style.most[1])
     codes = states(pane.values) if pane.codes is None else pane.codes
-    z, code = pool(pane.values, *steps), pool_states(codes, *steps)
-    if steps != (1, 1):
-        z = pool(np.where(codes == 0, pane.values, np.nan), *steps)
+    z, code = pool(np.where(codes == 0, pane.values, np.nan), *steps), pool_states(codes, *steps)
     shared = {
         "type": "heatmap",
         "x": centres(columns, steps[1], pane.starts[1]).tolist(),
@@ -91,7 +89,7 @@ def heatmap_traces(
     numbers: Trace = {
         **shared,
         "name": pane.title,
-        "z": plain(np.where(code == 0, z, np.nan), digits=None if steps == (1, 1) else 4),
+        "z": plain(z, digits=None if steps == (1, 1) else 4),
         "zmin": limits[0],
         "zmax": limits[1],
         "colorscale": PALETTE["light"][style.scale],

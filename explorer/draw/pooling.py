@@ -29,24 +29,20 @@ def pool(values: Array, rows: int, columns: int) -> Array:
     """
     if rows == columns == 1:
         return values
-    tiles = _tiles(np.asarray(values, dtype=np.float64), rows, columns)
-    reach = np.where(np.isfinite(tiles), np.abs(tiles), -1.0)
-    return np.take_along_axis(tiles, reach.argmax(-1, keepdims=True), -1)[..., 0]
+    finite = np.isfinite(values)
+    highest = _tiles(np.maximum, np.where(finite, values, -np.inf), rows, columns)
+    lowest = _tiles(np.minimum, np.where(finite, values, np.inf), rows, columns)
+    farthest = np.where(highest >= -lowest, highest, lowest)
+    return np.where(np.isneginf(highest), values[::rows, ::columns], farthest)
 
 
 def pool_states(codes: Array, rows: int, columns: int) -> Array:
-    """[R, C] state codes -> [⌈R/rows⌉, ⌈C/columns⌉]: 0 where a tile holds a plain number, else its commonest code."""
-    if rows == columns == 1:
-        return codes
-    tiles = _tiles(codes.astype(np.float64), rows, columns)
-    counts = np.stack([(tiles == code).sum(-1) for code in range(6)], -1)
-    return np.where(counts[..., 0] > 0, 0, counts[..., 1:].argmax(-1) + 1).astype(np.int8)
+    """[R, C] state codes -> [⌈R/rows⌉, ⌈C/columns⌉]: 0 where a tile holds a plain number, else its smallest code."""
+    return codes if rows == columns == 1 else _tiles(np.minimum, codes, rows, columns)
 
 
-def _tiles(values: Array, rows: int, columns: int) -> Array:
-    """[R, C] -> [R', C', rows·columns], the last tiles filled up with NaN."""
+def _tiles(choose: np.ufunc, values: Array, rows: int, columns: int) -> Array:
+    """`choose` over each tile, the last ones being smaller where the sizes do not divide."""
     r, c = values.shape
-    full = np.full((-(-r // rows) * rows, -(-c // columns) * columns), np.nan)
-    full[:r, :c] = values
-    cut = full.reshape(full.shape[0] // rows, rows, full.shape[1] // columns, columns)
-    return cut.transpose(0, 2, 1, 3).reshape(cut.shape[0], cut.shape[2], rows * columns)
+    strips = choose.reduceat(values, np.arange(0, c, columns), axis=1)
+    return np.asarray(choose.reduceat(strips, np.arange(0, r, rows), axis=0))

@@ -201,14 +201,14 @@ def _in_words(c: Circle, past: int, lang: str) -> str:
 def _layout(rows: Sequence[tuple[Turn, int]], tokens: Sequence[int], past: int, lang: str) -> dict[str, Any]:
     width, height = PITCH * (len(tokens) - 1), PITCH * (len(rows) - 1)
     bare = {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True, "constrain": "domain"}
-    x = {
+    x: dict[str, Any] = {
         **bare,
         "range": [-1.3, width + 1.3],
         "tickvals": [PITCH * i for i in range(len(tokens))],
         "ticktext": [say(lang, "position", position=t + past) for t in tokens],
         "side": "top",
     }
-    y = {
+    y: dict[str, Any] = {
         **bare,
         "range": [-height - 1.5, 1.15],
         "tickvals": [-PITCH * i for i in range(len(rows))],
