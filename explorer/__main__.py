@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from explorer.cli.parser import PROGRAM, build_parser
 from explorer.spec import SpecError
 
-FIELD_OPTIONS = {"edits": "--edit", "switches": "--switch", "": ""}
+FIELD_OPTIONS = {"edits": "--edit", "switches": "--switch", "figure": "", "": ""}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -61,8 +61,8 @@ def ledger(spec: RunSpec) -> Answer:
     return {
         **_head(done),
         "rows": [{**asdict(row), "axes": list(row.axes), "shape": list(row.shape)} for row in rows],
-        "bytes": sum(row.bytes for row in rows),
-        "flops": sum(row.flops for row in rows),
+        "bytes": rows.bytes,
+        "flops": rows.flops,
     }
 
 

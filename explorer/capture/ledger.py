@@ -11,6 +11,7 @@ from typing import Protocol
 
 from explorer.axes import actual_shape, symbolic_shape
 from explorer.quantities import QUANTITIES
+from explorer.tables import bytes_text, html_table, text_table
 
 
 class ShapeMismatch(ValueError):
@@ -39,6 +40,41 @@ class LedgerRow:
     note: str
 
 
+class Ledger(list[LedgerRow]):
+    """The rows of one run: a list that shows itself as a table, in notebooks too."""
+
+    HEAD = ("stage", "quantity", "axes", "shape", "dtype", "memory", "FLOPs", "note")
+    RIGHT = (5, 6)
+
+    @property
+    def bytes(self) -> int:
+        """What all quantities take together; memory that two of them share counts once."""
+        return sum(row.bytes for row in self if not row.note.startswith(SHARED))
+
+    @property
+    def flops(self) -> int:
+        return sum(row.flops for row in self)
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Each row as text."""
+        return [
+            (
+                str(row.stage or "in"), row.name, row.symbolic, "×".join(map(str, row.shape)), row.dtype,
+                bytes_text(row.bytes), f"{row.flops:,}", row.note if row.agrees else "not the declared shape",
+            )
+            for row in self
+        ]  # fmt: skip
+
+    def total(self) -> str:
+        return f"total: {bytes_text(self.bytes)}, {self.flops:,} FLOPs"
+
+    def __str__(self) -> str:
+        return f"{text_table(self.HEAD, self.cells(), self.RIGHT)}\n{self.total()}"
+
+    def _repr_html_(self) -> str:
+        return f"{html_table(self.HEAD, self.cells(), self.RIGHT)}<p>{self.total()}</p>"
+
+
 class Recorded(Protocol):
     """What the ledger reads of a trace."""
 
@@ -53,6 +89,7 @@ class Recorded(Protocol):
     def observed_shape(self, name: str) -> tuple[int, ...]: ...
 
 
+SHARED = "same memory as"
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "int64": 8, "int32": 4}
 
 
@@ -80,9 +117,9 @@ def check_shapes(observed: Mapping[str, tuple[int, ...]], sizes: Mapping[str, in
             )
 
 
-def ledger(trace: Recorded) -> list[LedgerRow]:
+def ledger(trace: Recorded) -> Ledger:
     """One row for each quantity of the run, in the block's order."""
-    rows = []
+    rows = Ledger()
     for name in trace.names:
         quantity = QUANTITIES[name]
         shape, declared = trace.observed_shape(name), actual_shape(quantity.axes, trace.sizes)
@@ -92,7 +129,7 @@ def ledger(trace: Recorded) -> list[LedgerRow]:
             cells *= n
         note = "edited" if name in trace.edited else "computed on demand" if name in trace.recomputed else ""
         if not note and quantity.alias and not trace.sizes["P"]:
-            note = f"same memory as {quantity.alias}"
+            note = f"{SHARED} {quantity.alias}"
         rows.append(
             LedgerRow(
                 name, quantity.latex, quantity.title, quantity.stage, quantity.axes, symbolic_shape(quantity.axes),

@@ -181,8 +181,8 @@ class Trace:
         """Bytes kept alive by this trace and the weights it used."""
         return sum(self.memory().values())
 
-    def ledger(self) -> list[ledger_module.LedgerRow]:
-        """One row a quantity: names, symbolic and actual shape, dtype, bytes, FLOPs. Raises ShapeMismatch."""
+    def ledger(self) -> ledger_module.Ledger:
+        """A list of one row a quantity: names, symbolic and actual shape, dtype, bytes, FLOPs. Raises ShapeMismatch."""
         return ledger_module.ledger(self)
 
     def value(self, name: str, index: tuple[int, ...]) -> float:
@@ -221,6 +221,11 @@ class Trace:
         if formula is None:
             raise ValueError(f"{name} is given to the block; nothing in the block computes it.")
         return formula(self, *index)
+
+    def _repr_html_(self) -> str:
+        from explorer.capture.display import trace_html
+
+        return trace_html(self)
 
     def figure(self, name: str, **choices: int) -> Any:
         """A plotly Figure of this run, for example trace.figure("attention", b=0, h=1)."""

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer.cli.options import offer, read_run
-from explorer.cli.tables import bytes_text, table
 
 if TYPE_CHECKING:
     from explorer.capture import Trace
-    from explorer.capture.ledger import LedgerRow
+    from explorer.capture.ledger import Ledger
     from explorer.spec import RunSpec
 
 
@@ -61,22 +60,8 @@ def ledger(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _write(json.dumps(answers.ledger(spec), ensure_ascii=False, indent=1))
     else:
-        _write(ledger_text(answers.traced(spec).ledger()))
+        _write(str(answers.traced(spec).ledger()))
     return 0
-
-
-def ledger_text(rows: list[LedgerRow]) -> str:
-    """The ledger as a table, with totals."""
-    head = ("stage", "quantity", "axes", "shape", "dtype", "memory", "FLOPs", "note")
-    cells = [
-        (
-            str(row.stage or "in"), row.name, row.symbolic, "×".join(map(str, row.shape)), row.dtype,
-            bytes_text(row.bytes), f"{row.flops:,}", row.note or ("" if row.agrees else "shape differs"),
-        )
-        for row in rows
-    ]  # fmt: skip
-    total = f"total: {bytes_text(sum(row.bytes for row in rows))}, {sum(row.flops for row in rows):,} FLOPs"
-    return f"{table(head, cells, right=(5, 6))}\n{total}"
 
 
 def figure(arguments: argparse.Namespace) -> int:
@@ -109,8 +94,11 @@ def _write_picture(picture: Any, out: Path) -> None:
 
 def generate(arguments: argparse.Namespace) -> int:
     from explorer import generation, sources
+    from explorer.offers import OFFERS
 
     name = offer(arguments.checkpoint) if arguments.checkpoint else sources.SHIPPED_NAME
+    if name not in OFFERS:
+        raise CommandError("No checkpoint came with this copy. Give one with --checkpoint PATH.")
     prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
     sampling = generation.Sampling(
         arguments.new_tokens, arguments.temperature, arguments.top_k, arguments.top_p, arguments.repetition_penalty,
@@ -142,11 +130,11 @@ def check(arguments: argparse.Namespace) -> int:
     except CheckpointError as error:
         print(error, file=sys.stderr)
         return 1
-    _write(f"\nBlock {arguments.layer} on {arguments.T} tokens:\n\n{ledger_text(rows)}")
+    _write(f"\nBlock {arguments.layer} on {arguments.T} tokens:\n\n{rows}")
     return 0
 
 
-def _block_rows(checkpoint: Any, layer: int, tokens: int) -> list[LedgerRow]:
+def _block_rows(checkpoint: Any, layer: int, tokens: int) -> Ledger:
     """The ledger of one block when the model reads token numbers 0, 1, 2, …; no tokenizer is needed."""
     import torch
 

@@ -1,12 +1,16 @@
-"""Rows as an aligned table of text, and numbers as people read them.
+"""Rows as an aligned table of text or as HTML, and numbers as people read them.
 
+Purpose: how ledgers and traces show themselves in terminals and notebooks.
 Must not know: what the rows mean.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from html import escape
+
+Rows = Sequence[Sequence[str]]
 
 
 def width(text: str) -> int:
@@ -14,10 +18,9 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def text_table(head: Sequence[str], rows: Rows, right: Collection[int] = ()) -> str:
     """Columns two blanks apart under a rule; those in `right` end flush. No line ends in blanks."""
-    columns = list(zip(head, *rows, strict=True))
-    widths = [max(map(width, column)) for column in columns]
+    widths = [max(map(width, column)) for column in zip(head, *rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         padded = [
@@ -27,6 +30,19 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[in
         return "  ".join(padded).rstrip()
 
     return "\n".join([line(head), "  ".join("-" * w for w in widths), *map(line, rows)])
+
+
+def html_table(head: Sequence[str], rows: Rows, right: Collection[int] = ()) -> str:
+    """The same as an HTML table that needs no style sheet; every cell is escaped."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        written = [
+            f'<{tag} style="text-align:{"right" if n in right else "left"}">{escape(cell)}</{tag}>'
+            for n, cell in enumerate(cells)
+        ]
+        return f"<tr>{''.join(written)}</tr>"
+
+    return f"<table><thead>{line(head, 'th')}</thead><tbody>{''.join(line(r, 'td') for r in rows)}</tbody></table>"
 
 
 def bytes_text(count: int) -> str:
