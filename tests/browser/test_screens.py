@@ -1,4 +1,4 @@
-"""Every stage on every screen, light and dark: no trouble, nothing wider than the screen.
+"""Every stage on every screen, light and dark: no trouble, nothing cut off, every figure drawn.
 
 Set EXPLORER_SCREENSHOTS to a folder to keep the pictures and look at them.
 """
@@ -10,10 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.explorer_page import ExplorerPage
 
 SCREENS = {"laptop": (1280, 720), "desktop": (1920, 1080), "phone": (390, 844)}
+CUT_OFF = """
+    () => [...document.querySelectorAll('[data-q][data-i]')]
+        .filter(cell => cell.offsetParent && cell.scrollWidth > cell.clientWidth)
+        .map(cell => `${cell.dataset.q}[${cell.dataset.i}]: ${cell.value ?? cell.textContent}`)
+"""
+
+
+def keep_picture(explorer: ExplorerPage, name: str, *, whole: bool = False) -> None:
+    if folder := os.environ.get("EXPLORER_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        explorer.page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -23,10 +35,11 @@ def test_stages_fit_the_screen(open_explorer: Callable[..., ExplorerPage], scree
     explorer = open_explorer(f"?__theme={theme}", width=width, height=height)
     for stage in range(1, 9):
         explorer.stage(stage)
-        if folder := os.environ.get("EXPLORER_SCREENSHOTS"):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            name = Path(folder) / f"stage{stage}-{screen}-{theme}"
-            explorer.page.screenshot(path=f"{name}.png")
-            explorer.page.screenshot(path=f"{name}-whole.png", full_page=True)
+        keep_picture(explorer, f"stage{stage}-{screen}-{theme}")
         wide = explorer.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"stage {stage} is {wide} px wide on a screen of {width}"
+        assert explorer.page.evaluate(CUT_OFF) == [], f"stage {stage} cuts numbers off"
+        for figure in explorer.page.locator("[data-figure]").all():
+            figure.scroll_into_view_if_needed()  # figures are drawn when they come into sight
+            expect(figure.locator("svg, canvas").first).to_be_visible()
+        keep_picture(explorer, f"stage{stage}-{screen}-{theme}-whole", whole=True)
