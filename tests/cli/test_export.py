@@ -1,0 +1,98 @@
+"""The exported page: complete, true, without a request, and with nothing of a visitor's text as markup."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from explorer import Edit, RunSpec, run
+from explorer.export import page
+from explorer.offers import OFFERS
+from explorer.sources import offer
+from explorer.spec import PRESETS
+from tests.browser.chromium import launch
+from tests.small_checkpoint import write_checkpoint
+
+CELL = re.compile(r'<td(?: class="([\w ]+)")? data-q="([\w.]+)" data-i="([\d,]+)" title="([^"]*)">([^<]*)</td>')
+EDITED = RunSpec(edits=(Edit("resid_pre", (0, 0, 1), 2.0), Edit("probs", (0, 0, 1, 0), 0.75)), switches=("no_rope",))
+MOE = RunSpec(B=2, T=6, d_model=16, h=4, h_kv=2, weights="random", experts=4, experts_per_token=2, past=2)
+
+
+def cells(text: str) -> dict[tuple[str, tuple[int, ...]], tuple[str, str, str]]:
+    """(quantity, index) -> classes, full text, shown text."""
+    return {
+        (q, tuple(map(int, i.split(",")))): (marks, title, shown) for marks, q, i, title, shown in CELL.findall(text)
+    }
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [RunSpec(), EDITED, PRESETS["capstone"], PRESETS["minimind3"], MOE],
+    ids=("toy", "edited", "capstone", "minimind3", "moe"),
+)
+def test_every_number_on_it_is_the_trace_s(spec: RunSpec) -> None:
+    trace, found = run(spec), cells(page(spec, row=1, head=1))
+    assert len(found) > 60
+    for (name, index), (_, title, _) in found.items():
+        value = float(title.split(" = ")[1].split(",")[0])
+        expected = trace.value(name, index)
+        assert value == expected or (math.isnan(value) and math.isnan(expected)), (name, index)
+
+
+def test_edits_and_what_they_changed_are_marked() -> None:
+    found = cells(page(EDITED))
+    assert found["resid_pre", (0, 0, 1)] == ("edited changed", "resid_pre[0,0,1] = 2.0, unedited 1.0", "2")
+    assert found["probs", (0, 0, 1, 0)][0] == "edited changed"
+    assert found["masked_scores", (0, 0, 0, 1)] == ("hidden", "masked_scores[0,0,0,1] = -inf", "−∞")
+    assert found["attn_norm", (0, 1, 0)][0] == ""
+    assert not [marks for marks, _, _ in cells(page(RunSpec())).values() if "changed" in marks or "edited" in marks]
+
+
+def test_it_tells_the_whole_walk_and_how_to_open_it_again() -> None:
+    text = page(EDITED)
+    assert re.findall(r'<section class="stage" id="stage-(\d)">', text) == list("12345678")
+    assert text.count("<math") >= 8
+    assert "no_rope: no RoPE" in text
+    assert "?v=1&amp;e=resid_pre@0.0.1~2!probs@0.0.1.0~0.75&amp;s=no_rope&amp;stage=1" in text
+    assert len(re.findall(r'<tr data-row="', text)) == len(run(EDITED).names)
+    drawings = json.loads(re.search(r'id="drawings">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
+    assert len(drawings["figures"]) == len(re.findall(r'data-figure="', text)) >= 8
+
+
+def test_what_a_visitor_wrote_is_text(tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    offer(name, write_checkpoint(tmp_path / "tiny"))
+    try:
+        text = page(RunSpec(weights=f"checkpoint:{name}", text="the </p><script>alert(1)</script> cat", T=3))
+    finally:
+        del OFFERS[name]
+    assert "<img" not in text
+    assert "<script>alert" not in text
+    assert name in unescape(text)
+
+
+@pytest.mark.browser
+def test_it_opens_from_disk_without_any_request(tmp_path: Path) -> None:
+    file = tmp_path / "walk.html"
+    file.write_text(page(MOE), encoding="utf-8")
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        tab = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+        tab.on("console", lambda message: troubles.append(message.text))
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("request", lambda request: troubles.append(request.url) if request.url != file.as_uri() else None)
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("[data-drawn=true]", timeout=30_000)
+        drawn = tab.locator("[data-figure] .main-svg").count()
+        assert drawn >= tab.locator("[data-figure]").count() >= 8
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
+        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
+        browser.close()
+    assert not [t for t in troubles if not t.startswith("data:")], troubles
