@@ -3,8 +3,8 @@
 Purpose: panes of cells with one scale, hover texts, a legend of states, and number texts while cells are few.
 Must not know: which quantity is shown.
 
-Each pane is two traces: plain numbers, and above them the state codes of all other cells (explorer.draw.scales).
-Rows run from the top down, as in a printed matrix.
+Each pane is two heatmaps: plain numbers, and above them the state codes of all other cells (explorer.draw.scales).
+Where cells are few, two traces of text follow. Rows run from the top down, as in a printed matrix.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from explorer.draw.figure import Trace, heading, place, spread, suffix, whole_axis
-from explorer.draw.numbers import Array, plain
+from explorer.draw.numbers import Array, number, plain
 from explorer.draw.pooling import centres, pool, pool_states, tile
-from explorer.draw.scales import GLYPHS, PALETTE, STATES, paint, scale_range, states
+from explorer.draw.scales import GLYPHS, PALETTE, STATES, STRONG, STRONG_STATES, paint, scale_range, states
 from explorer.draw.words import say
 
 FEW = 8  # up to so many rows and columns, cells carry their numbers,
@@ -61,73 +61,89 @@ class Style:
     glyphs: tuple[str, ...] = GLYPHS
 
 
-def heatmap_traces(
-    pane: Pane, style: Style, at: int, limits: tuple[float, float], lang: str, bar: bool, across: int
-) -> list[Trace]:
-    """The two traces of one pane on axes number `at`. `bar` adds the colour bar.
+@dataclass(frozen=True)
+class _Cells:
+    """What of a pane is drawn: z and codes after pooling, the tile size, and where the cells stand."""
 
-    across: how many panes stand side by side.
-    """
+    z: Array
+    codes: Array
+    steps: tuple[int, int]
+    place: dict[str, Any]
+    few: bool
+
+
+def _cells(pane: Pane, style: Style, at: int, across: int) -> _Cells:
+    """The cells of a pane on axes number `at`, one of `across` panes side by side."""
     rows, columns = pane.values.shape
     steps = tile(rows, style.most[0]), tile(columns, style.most[1])
     codes = states(pane.values) if pane.codes is None else pane.codes
-    z, code = pool(np.where(codes == 0, pane.values, np.nan), *steps), pool_states(codes, *steps)
-    shared = {
-        "type": "heatmap",
+    z, codes = pool(np.where(codes == 0, pane.values, np.nan), *steps), pool_states(codes, *steps)
+    place = {
         "x": centres(columns, steps[1], pane.starts[1]).tolist(),
         "y": centres(rows, steps[0], pane.starts[0]).tolist(),
         "xaxis": f"x{suffix(at)}",
         "yaxis": f"y{suffix(at)}",
-        "hoverongaps": False,
-        "xgap": 1 if max(z.shape) <= 16 else 0,
-        "ygap": 1 if max(z.shape) <= 16 else 0,
-    }
-    few = max(rows, columns) <= FEW and columns * across <= FEW_ACROSS
-    hover = (
-        say(lang, style.hover) if steps == (1, 1) else say(lang, f"{style.hover}.pooled", size=f"{steps[0]}×{steps[1]}")
-    )
-    numbers: Trace = {
-        **shared,
         "name": pane.title,
-        "z": plain(z, digits=None if steps == (1, 1) else 4),
+    }
+    return _Cells(z, codes, steps, place, max(rows, columns) <= FEW and columns * across <= FEW_ACROSS)
+
+
+def _heatmap(cells: _Cells, scale: str, limits: tuple[float, float], hover: str) -> Trace:
+    gap = 1 if max(cells.z.shape) <= 16 else 0
+    return {
+        "type": "heatmap",
+        **cells.place,
         "zmin": limits[0],
         "zmax": limits[1],
-        "colorscale": PALETTE["light"][style.scale],
-        "showscale": bar,
-        "hovertemplate": f"{hover}<extra>{pane.title}</extra>",
-        "meta": paint(colorscale=style.scale),
-    }
-    if bar:
-        numbers["colorbar"] = {"thickness": 10, "outlinewidth": 0, "nticks": 5, "xpad": 6}
-    if few:
-        numbers |= {"texttemplate": "%{z:.3~g}", "textfont": {"size": 11}}
-    return [numbers, _marks(shared, code, few, style, pane.title, lang)]
-
-
-def _marks(shared: Trace, code: Array, few: bool, style: Style, title: str, lang: str) -> Trace:
-    """The trace of all cells that hold no plain number; few cells say on hover which state they are in."""
-    marks: Trace = {
-        **shared,
-        "name": title,
-        "z": plain(np.where(code == 0, np.nan, code)),
-        "zmin": 0.5,
-        "zmax": len(STATES) + 0.5,
-        "colorscale": PALETTE["light"]["state"],
+        "colorscale": PALETTE["light"][scale],
         "showscale": False,
-        "hovertemplate": f"{say(lang, style.hover + ('.state' if few else '.states'))}<extra>{title}</extra>",
-        "meta": paint(colorscale="state"),
+        "hoverongaps": False,
+        "xgap": gap,
+        "ygap": gap,
+        "hovertemplate": f"{hover}<extra>{cells.place['name']}</extra>",
+        "meta": paint(colorscale=scale),
     }
-    if few:
+
+
+def _numbers(cells: _Cells, style: Style, limits: tuple[float, float], lang: str) -> Trace:
+    """The trace of all cells that hold a plain number."""
+    single = cells.steps == (1, 1)
+    size = f"{cells.steps[0]}×{cells.steps[1]}"
+    hover = say(lang, style.hover) if single else say(lang, f"{style.hover}.pooled", size=size)
+    return _heatmap(cells, style.scale, limits, hover) | {"z": plain(cells.z, digits=None if single else 4)}
+
+
+def _marks(cells: _Cells, style: Style, lang: str) -> Trace:
+    """The trace of all other cells; few cells say on hover which state they are in."""
+    hover = say(lang, style.hover + (".state" if cells.few else ".states"))
+    marks = _heatmap(cells, "state", (0.5, len(STATES) + 0.5), hover)
+    marks["z"] = plain(np.where(cells.codes == 0, np.nan, cells.codes))
+    if cells.few:
         names = np.array([None, *(say(lang, f"state.{s}") for s in STATES)], dtype=object)
-        marks |= {
-            "texttemplate": "%{text}",
-            "textfont": {"size": 11},
-            "text": np.array(style.glyphs, dtype=object)[code].tolist(),
-        }
-        marks["customdata"] = names[code].tolist()
-    elif not code.any():  # nothing to mark: one empty cell instead of a whole grid of them
+        marks["customdata"] = names[cells.codes].tolist()
+    elif not cells.codes.any():  # nothing to mark: one empty cell instead of a whole grid of them
         marks |= {"x": [0], "y": [0], "z": [[None]]}
     return marks
+
+
+def _texts(cells: _Cells, style: Style, limits: tuple[float, float]) -> list[Trace]:
+    """What is written on the cells, in two traces: dark and light text change places along the scale."""
+    reach = np.abs(np.where(cells.codes == 0, cells.z, 0)) / limits[1]
+    strong = np.where(cells.codes == 0, reach >= STRONG, np.isin(cells.codes, STRONG_STATES)).ravel()
+    pairs = zip(cells.z.ravel().tolist(), cells.codes.ravel().tolist(), strict=True)
+    written = np.array([style.glyphs[code] if code else number(z, ".3g") for z, code in pairs], dtype=object)
+    y, x = np.meshgrid(cells.place["y"], cells.place["x"], indexing="ij")
+    shared = {**cells.place, "type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False}
+    shared |= {"x": x.ravel().tolist(), "y": y.ravel().tolist()}
+    return [
+        {
+            **shared,
+            "text": np.where(strong == at_end, written, "").tolist(),
+            "textfont": {"size": 11, "color": PALETTE["light"][colour]},
+            "meta": paint(textfont_color=colour),
+        }
+        for colour, at_end in (("on_weak", False), ("on_strong", True))
+    ]
 
 
 def pane_grid(panes: Sequence[Pane], style: Style, lang: str, across: int = 4) -> tuple[list[Trace], dict[str, Any]]:
@@ -144,28 +160,31 @@ def place_panes(
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Traces and axes of panes, pane i in boxes[i] = (x domain, y domain), axes numbered from `first`.
 
-    All panes share one range, from their plain numbers.
+    All panes share one range, from their plain numbers. The heatmaps come first, two a pane, then all texts.
     """
     limits = scale_range(style.scale, *(p.values for p in panes))
-    data: list[Trace] = []
-    axes: dict[str, Any] = {"annotations": []}
     across = len({tuple(box[0]) for box in boxes})
+    heats: list[Trace] = []
+    texts: list[Trace] = []
+    axes: dict[str, Any] = {"annotations": []}
     for i, pane in enumerate(panes):
-        at = first + i
-        data += heatmap_traces(pane, style, at, limits, lang, bar=i == 0, across=across)
+        at, box = first + i, boxes[i]
+        cells = _cells(pane, style, at, across)
+        heats += [_numbers(cells, style, limits, lang), _marks(cells, style, lang)]
+        if cells.few:
+            texts += _texts(cells, style, limits)
         rows, columns = pane.values.shape
-        lowest = min(box[1][0] for box in boxes if box[0] == boxes[i][0])
-        x = whole_axis(columns, pane.starts[1], style.axes[1] if boxes[i][1][0] == lowest else "", most=8)
-        y = whole_axis(
-            rows, pane.starts[0], style.axes[0] if boxes[i][0][0] == boxes[0][0][0] else "", most=8, down=True
-        )
+        lowest = min(other[1][0] for other in boxes if other[0] == box[0])
+        x = whole_axis(columns, pane.starts[1], style.axes[1] if box[1][0] == lowest else "", most=8)
+        y = whole_axis(rows, pane.starts[0], style.axes[0] if box[0][0] == boxes[0][0][0] else "", most=8, down=True)
         if style.square:
-            x["constrain"] = y["constrain"] = "domain"
-            x["constraintoward"] = "left"
-            y |= {"scaleanchor": f"x{suffix(at)}", "constraintoward": "top"}
-        place(axes, at, x, y, boxes[i])
+            x |= {"constrain": "domain", "constraintoward": "left"}
+            y |= {"constrain": "domain", "constraintoward": "top", "scaleanchor": f"x{suffix(at)}"}
+        place(axes, at, x, y, box)
         axes["annotations"].append(heading(at, pane.title))
-    return data, axes
+    bar = {"thickness": 10, "outlinewidth": 0, "nticks": 5, "xpad": 6}
+    heats[0] |= {"showscale": True, "colorbar": bar}
+    return [*heats, *texts], axes
 
 
 def state_legend(codes: Sequence[Array] | Array, lang: str) -> list[Trace]:

@@ -7,6 +7,7 @@ Must not know: what the numbers mean.
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -37,6 +38,11 @@ def row(values: Iterable[float], spec: str = ".4g") -> str:
     numbers = [number(v, spec) for v in values]
     shown = numbers if len(numbers) <= LONGEST_ROW else [*numbers[: LONGEST_ROW - 1], "…"]
     return f"({', '.join(shown)})"
+
+
+def spoken(symbol: str) -> str:
+    """A symbol for plain text: "X<sub>next</sub>" -> "X_next"."""
+    return re.sub(r"<sub>(.*?)</sub>", r"_\1", symbol)
 
 
 class Writer(string.Formatter):

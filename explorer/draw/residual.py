@@ -14,7 +14,7 @@ import numpy as np
 
 from explorer.draw.figure import Trace, figure, heading, layout, legend, place, spread, stems, value_axis, whole_axis
 from explorer.draw.heatmap import Pane, Style, place_panes
-from explorer.draw.numbers import Array, number
+from explorer.draw.numbers import Array, number, spoken
 from explorer.draw.scales import Figure, nice_limit
 from explorer.draw.words import say
 
@@ -134,4 +134,5 @@ def _in_words(before: Stream, update: Update, after: Stream, past: int, lang: st
         before_t, update_t, after_t = (float(x[t]) for x in lengths)
         key = "residual.text" if turned else "residual.text.flat"
         parts.append(say(lang, key, token=int(t) + past, before=before_t, update=update_t, after=after_t, **turned))
-    return say(lang, "residual.part", name=update.name, before=before.name, after=after.name, tokens="; ".join(parts))
+    names = {"name": spoken(update.name), "before": spoken(before.name), "after": spoken(after.name)}
+    return say(lang, "residual.part", **names, tokens="; ".join(parts))

@@ -8,9 +8,10 @@ says in `meta.paint` where a colour sits and what it is called, for example
 `{"line.color": "q", "colorscale": "signed"}`; a client in dark mode sets those paths from `PALETTE["dark"]`
 (`themed` does the same in Python). `layout.font.color` is left to the client: text follows the page.
 
-All scales are colour-blind safe. "signed" is symmetric in lightness around zero, which is white (light) or the
-paper's own dark (dark theme). "unit" runs from 0 to 1, "magnitude" from 0 to the largest value shown. A cell without
-a plain number gets a state and a flat colour that no scale contains.
+All scales are colour-blind safe, and in both themes the text on a cell changes its colour at the same place of the
+scale, STRONG. "signed" is symmetric in lightness around zero, which is white (light) or the paper's own dark (dark
+theme). "unit" runs from 0 to 1, "magnitude" from 0 to the largest value shown. A cell without a plain number gets a
+state and a flat colour that no scale contains.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ PALETTE: dict[str, Colours] = {
         "attn": "#7a3db8",
         "ffn": "#9a5b00",
         "muted": "#5f6672",
+        "on_weak": "#16191e",
+        "on_strong": "#ffffff",
         "signed": _even("#004a98 #306dbb #5e92d6 #90b6ea #c6dbf7 #ffffff #efd2c2 #daa789 #c17d54 #a25721 #793802"),
-        "unit": _even("#ffffff #d0e9ec #a5d4da #70bbc4 #15929d #076871 #03464c"),
+        "unit": _even("#ffffff #c5e5e9 #8bcad2 #4dafba #0c919d #08717a #015259"),
         "state": _steps("#c3c6cd", "#989eaa", "#646b78", "#d6219c", "#111318"),
     },
     "dark": {
@@ -68,15 +71,19 @@ PALETTE: dict[str, Colours] = {
         "attn": "#c79bf7",
         "ffn": "#f2b544",
         "muted": "#9aa4b2",
-        "signed": _even("#8ac3fe #5e9fe1 #477db3 #385c81 #2b3d4f #1f1f1f #4b3624 #794e26 #a7692c #d3873c #fba95b"),
-        "unit": _even("#1f1f1f #243532 #275350 #2a7470 #2f9e98 #45cbc4 #6ff8f0"),
-        "state": _steps("#4d525c", "#737a86", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
+        "on_weak": "#f4f5f7",
+        "on_strong": "#0d0f12",
+        "signed": _even("#449df0 #2c81cf #2267a6 #214e7a #22374c #1f1f1f #462f1c #6d3f13 #945102 #b86603 #d88027"),
+        "unit": _even("#1f1f1f #1c3635 #0a4f4d #026663 #077d7a #099592 #0eaeaa"),
+        "state": _steps("#4d525c", "#6e7581", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
     },
 }
 for _colours in PALETTE.values():
     _colours["magnitude"] = _colours["unit"]
     _colours.update({name: _colours["state"][2 * i][1] for i, name in enumerate(STATES)})
 
+STRONG = 0.73  # from this share of a scale's end on, text on a cell takes the colour "on_strong"
+STRONG_STATES = (MINUS_INFINITY, NOT_A_NUMBER, INFINITY)
 STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
 

@@ -15,11 +15,11 @@ from explorer.draw.updates import head_contributions
 from explorer.stages import figures
 from explorer.stages.base import Stage
 from explorer.stages.look import Look
-from explorer.stages.mathml import O_ATTN, O, equation, num, op, sub, sym, transposed, weight
+from explorer.stages.mathml import O_ATTN, O, equation, num, op, sub, sym, weight
 from explorer.stages.source import Lines
 
 EQUATION = equation(
-    O_ATTN, op("="), op("["), sub(O, num("1")), sym("…"), sub(O, sym("h")), op("]"), transposed(weight("O", "attn")),
+    O_ATTN, op("="), op("["), sub(O, num("1")), sym("…"), sub(O, sym("h")), op("]"), weight("O", "attn"),
     alt="O_attn = [O_1 … O_h] W_Oᵀ",
 )  # fmt: skip
 

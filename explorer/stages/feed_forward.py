@@ -14,7 +14,7 @@ from explorer.stages import figures
 from explorer.stages.add_attention import comparison
 from explorer.stages.base import Figure, Stage
 from explorer.stages.look import Array, Look
-from explorer.stages.mathml import Y_BAR, F, X, Y, equation, gap, op, row, sub, sup, sym, transposed, weight, word
+from explorer.stages.mathml import Y_BAR, F, X, Y, equation, gap, op, row, sub, sup, sym, weight, word
 from explorer.stages.source import Lines
 
 MOST_EXPERTS = 16
@@ -22,21 +22,21 @@ GATED = row(
     word("SiLU"),
     op("("),
     Y_BAR,
-    transposed(weight("gate", "ffn")),
+    weight("gate", "ffn"),
     op(")"),
     op("⊙"),
     Y_BAR,
-    transposed(weight("up", "ffn")),
+    weight("up", "ffn"),
 )
 NEXT = row(sub(X, word("next")), op("="), Y, op("+"), F)
 START = row(Y_BAR, op("="), word("RMSNorm"), op("("), Y, op(")"))
 EQUATION = equation(
-    START, gap(), F, op("="), op("("), GATED, op(")"), transposed(weight("down", "ffn")), gap(), NEXT,
+    START, gap(), F, op("="), op("("), GATED, op(")"), weight("down", "ffn"), gap(), NEXT,
     alt="Ȳ = RMSNorm(Y); F = (SiLU(Ȳ W_gateᵀ) ⊙ Ȳ W_upᵀ) W_downᵀ; X_next = Y + F",
 )  # fmt: skip
 CHOSEN = sub(sym("w"), sym("e"))
 EQUATION_MOE = equation(
-    START, gap(), word("router"), op("="), word("softmax"), op("("), Y_BAR, transposed(weight("r", "ffn")), op(")"),
+    START, gap(), word("router"), op("="), word("softmax"), op("("), Y_BAR, weight("r", "ffn"), op(")"),
     gap(),
     F, op("="), sub(op("∑"), word("chosen e")), CHOSEN, sup(word("SwiGLU"), row(op("("), sym("e"), op(")"))),
     op("("), Y_BAR, op(")"), gap(), NEXT,

@@ -63,12 +63,12 @@ def root(*parts: str) -> str:
 
 def bar(base: str, role: str = "") -> str:
     """base under a bar."""
-    return tag("mover", base, op("¯"), role=role, accent="true")
+    return tag("mover", base, tag("mo", "¯", stretchy="false"), role=role)
 
 
 def hat(base: str, role: str = "") -> str:
     """base under a hat."""
-    return tag("mover", base, op("^"), role=role, accent="true")
+    return tag("mover", base, tag("mo", "ˆ", stretchy="false"), role=role)
 
 
 def transposed(base: str) -> str:
@@ -79,7 +79,7 @@ def transposed(base: str) -> str:
 def cases(*rows: tuple[str, str]) -> str:
     """A brace over alternatives, each (value, condition)."""
     body = "".join(tag("mtr", tag("mtd", value), tag("mtd", condition)) for value, condition in rows)
-    return row(op("{"), tag("mtable", body, columnalign="left left"))
+    return row(op("{"), tag("mtable", body))
 
 
 def gap() -> str:
@@ -105,5 +105,5 @@ D_H = sub(sym("d"), sym("h"))
 
 
 def weight(letter: str, role: str) -> str:
-    """W with a subscript."""
-    return tag("msub", sym("W"), word(letter) if len(letter) > 1 else sym(letter), role=role)
+    """W with a subscript, transposed: weights are stored [out, in]."""
+    return tag("msubsup", sym("W"), word(letter) if len(letter) > 1 else sym(letter), sym("T"), role=role)

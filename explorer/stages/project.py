@@ -12,13 +12,13 @@ from explorer.draw.norms import rms
 from explorer.stages import figures
 from explorer.stages.base import Stage
 from explorer.stages.look import Look
-from explorer.stages.mathml import X_BAR, K, Q, V, equation, gap, op, transposed, weight
+from explorer.stages.mathml import X_BAR, K, Q, V, equation, gap, op, weight
 from explorer.stages.source import Lines
 
 EQUATION = equation(
-    Q, op("="), X_BAR, transposed(weight("Q", "q")), gap(),
-    K, op("="), X_BAR, transposed(weight("K", "k")), gap(),
-    V, op("="), X_BAR, transposed(weight("V", "v")),
+    Q, op("="), X_BAR, weight("Q", "q"), gap(),
+    K, op("="), X_BAR, weight("K", "k"), gap(),
+    V, op("="), X_BAR, weight("V", "v"),
     alt="Q = X̄ W_Qᵀ, K = X̄ W_Kᵀ, V = X̄ W_Vᵀ, each split into heads",
 )  # fmt: skip
 

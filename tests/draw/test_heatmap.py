@@ -22,6 +22,13 @@ def attention(
     return Attention(heads or list(range(len(values))), values, future, padded, past, head)
 
 
+def written(figure: dict) -> list[str]:
+    """What stands on the cells, row by row, whichever of the two text traces writes it."""
+    weak, strong = (t["text"] for t in figure["data"] if t.get("mode") == "text")
+    assert not any(a and b for a, b in zip(weak, strong, strict=True))
+    return [a or b for a, b in zip(weak, strong, strict=True)]
+
+
 TOY = np.array([[[2**0.5, -INF], [2**0.5, 2**0.5]]], dtype=np.float32)
 
 
@@ -37,7 +44,7 @@ def test_toy_scores() -> None:
     assert numbers["colorscale"] == PALETTE["light"]["signed"]
     assert numbers["meta"]["paint"] == {"colorscale": "signed"}
     assert marks["z"] == [[None, FUTURE], [None, None]]
-    assert marks["text"] == [["", "−∞"], ["", ""]]
+    assert written(figure) == ["1.41", "−∞", "1.41", "1.41"]
     assert marks["customdata"] == [[None, "later key, hidden by the mask"], [None, None]]
     assert (numbers["x"], numbers["y"]) == ([0, 1], [0, 1])
     assert "query 0: (1.414, −∞); query 1: (1.414, 1.414)" in figure["text"]
@@ -59,7 +66,7 @@ def test_toy_probabilities() -> None:
     assert numbers["z"] == [[1, None], [0.5, 0.5]]
     assert (numbers["zmin"], numbers["zmax"]) == (0, 1)
     assert marks["z"] == [[None, FUTURE], [None, None]]
-    assert marks["text"][0][1] == "0"
+    assert written(figure) == ["1", "0", "0.5", "0.5"]
     assert "query 1: (0.5, 0.5)" in figure["text"]
 
 
@@ -87,7 +94,7 @@ def test_every_state_has_its_mark_and_its_legend() -> None:
         [PADDED, None, None, None],
     ]
     assert (marks["zmin"], marks["zmax"]) == (0.5, 5.5)
-    entries = figure["data"][2:]
+    entries = figure["data"][-5:]
     assert [e["showlegend"] for e in entries] == [True] * 5
     assert [e["name"] for e in entries][:2] == ["later key, hidden by the mask", "padding, hidden by the mask"]
     bands = dict(PALETTE["light"]["state"][::2])
@@ -129,7 +136,7 @@ def test_large_heatmaps_are_pooled_and_say_so() -> None:
     assert numbers["z"][25][15] == pytest.approx(tile.flat[np.abs(tile).argmax()], rel=1e-3)
     assert numbers["x"][:2] == [1.5, 5.5]
     assert marks["z"][0][1] == FUTURE
-    assert "text" not in marks
+    assert not any(t.get("mode") == "text" for t in figure["data"])
     json.dumps(figure, allow_nan=False)
 
 
@@ -160,3 +167,13 @@ def test_numbers_change_and_nothing_else() -> None:
     one, two = TOY.copy(), TOY.copy()
     two[0, 1, 0] = -1.1
     assert skeleton(masked_scores_figure(attention(one))) == skeleton(masked_scores_figure(attention(two)))
+
+
+def test_text_changes_colour_along_the_scale() -> None:
+    figure = probs_figure(attention(np.array([[[1.0, 0.0], [0.7, 0.3]]])))
+    weak, strong = (t for t in figure["data"] if t.get("mode") == "text")
+    assert strong["text"] == ["1", "", "", ""]
+    assert weak["text"] == ["", "0", "0.7", "0.3"]
+    assert (weak["x"], weak["y"]) == ([0, 1, 0, 1], [0, 0, 1, 1])
+    assert weak["meta"]["paint"] == {"textfont.color": "on_weak"}
+    assert strong["textfont"]["color"] == PALETTE["light"]["on_strong"]

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from explorer.draw.numbers import WRITER, number, plain, row
+from explorer.draw.numbers import WRITER, number, plain, row, spoken
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,7 @@ def test_plain_keeps_float32_and_makes_json() -> None:
 
 def test_plain_rounds_when_asked() -> None:
     assert plain(np.array([1.23456, -0.000123456, 0, np.nan]), digits=4) == [1.235, -0.0001235, 0, None]
+
+
+def test_spoken() -> None:
+    assert spoken("O<sub>attn</sub> and X") == "O_attn and X"

@@ -13,6 +13,12 @@ from explorer.draw.router import expert_load, router_figure
 from explorer.draw.scales import PALETTE
 from explorer.draw.updates import attn_out_figure, head_contributions, swiglu_figure
 
+
+def heatmaps(figure: dict) -> list[np.ndarray]:
+    """The plain numbers of each pane."""
+    return [np.array(t["z"]) for t in figure["data"] if t["type"] == "heatmap"][::2]
+
+
 RANDOM = np.random.default_rng(5)
 
 
@@ -33,7 +39,7 @@ def test_norm_figure() -> None:
 def test_projections_figure() -> None:
     q, k = RANDOM.normal(size=(4, 3, 6)), RANDOM.normal(size=(2, 3, 6))
     figure = projections_figure([("Q", q), ("K", k)])
-    z = [np.array(t["z"]) for t in figure["data"][::2]]
+    z = heatmaps(figure)
     assert z[0] == pytest.approx(np.linalg.norm(q, axis=-1), rel=1e-6)
     assert z[1] == pytest.approx(np.linalg.norm(k, axis=-1), rel=1e-6)
     assert figure["data"][0]["zmin"] == 0
@@ -52,16 +58,16 @@ def test_attn_out_figure() -> None:
     update = RANDOM.normal(size=(5, 7))
     shares = np.abs(RANDOM.normal(size=(3, 5)))
     figure = attn_out_figure(update, shares)
-    assert np.array(figure["data"][0]["z"]) == pytest.approx(update, rel=1e-6)
-    assert np.array(figure["data"][2]["z"]) == pytest.approx(shares.T, rel=1e-6)
+    assert heatmaps(figure)[0] == pytest.approx(update, rel=1e-6)
+    assert heatmaps(figure)[1] == pytest.approx(shares.T, rel=1e-6)
     assert "token 4" in figure["text"]
 
 
 def test_swiglu_figure() -> None:
     parts = [(name, RANDOM.normal(size=(2, 4))) for name in ("G", "U", "H")]
     figure = swiglu_figure(parts)
-    for trace, (_, values) in zip(figure["data"][::2], parts, strict=True):
-        assert np.array(trace["z"]) == pytest.approx(values, rel=1e-6)
+    for z, (_, values) in zip(heatmaps(figure), parts, strict=True):
+        assert z == pytest.approx(values, rel=1e-6)
     assert figure["text"].startswith("Token 1: G (")
 
 
@@ -69,7 +75,7 @@ def test_router_figure() -> None:
     probs = np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]])
     index, weight = np.array([[1, 2], [0, 2]]), np.array([[2 / 3, 1 / 3], [0.625, 0.375]])
     figure = router_figure(probs, index, weight, past=1)
-    heat, _, chosen, load = figure["data"]
+    heat, (chosen, load) = figure["data"][0], figure["data"][-2:]
     assert np.array(heat["z"]) == pytest.approx(probs)
     assert (heat["zmin"], heat["zmax"]) == (0, 1)
     assert [c[0] for c in chosen["customdata"]] == [1, 2, 0, 2]

@@ -15,6 +15,8 @@ from explorer.draw.scales import (
     PLAIN,
     ROLES,
     STATES,
+    STRONG,
+    STRONG_STATES,
     nice_limit,
     paint,
     scale_range,
@@ -99,6 +101,25 @@ def test_states_differ_from_every_value_and_from_each_other(theme: str, scale: s
 def test_roles_are_readable_as_text(theme: str, papers: list[str]) -> None:
     for role in (*ROLES, "muted"):
         assert min(contrast(PALETTE[theme][role], paper) for paper in papers) >= 4.5, role
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("scale", ["signed", "unit"])
+def test_text_on_cells_is_readable_along_the_whole_scale(theme: str, scale: str) -> None:
+    stops = PALETTE[theme][scale]
+    rgb = linear([c for _, c in stops])
+    for reach in np.linspace(0, 1, 101):
+        at = 0.5 + reach / 2 if scale == "signed" else reach
+        cell = np.array([np.interp(at, [p for p, _ in stops], rgb[:, i]) for i in range(3)]) @ [0.2126, 0.7152, 0.0722]
+        ink = linear([PALETTE[theme]["on_strong" if reach >= STRONG else "on_weak"]])[0] @ [0.2126, 0.7152, 0.0722]
+        assert (max(cell, ink) + 0.05) / (min(cell, ink) + 0.05) > 3.9, reach
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_on_states_is_readable(theme: str) -> None:
+    for code, state in enumerate(STATES, start=1):
+        ink = PALETTE[theme]["on_strong" if code in STRONG_STATES else "on_weak"]
+        assert contrast(PALETTE[theme][state], ink) > 4, state
 
 
 def test_both_themes_name_the_same_colours() -> None:

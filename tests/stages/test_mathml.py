@@ -20,6 +20,7 @@ CORE = {
     "mspace",
     "msub",
     "msup",
+    "msubsup",
     "mfrac",
     "msqrt",
     "mover",
@@ -27,7 +28,7 @@ CORE = {
     "mtr",
     "mtd",
 }
-CHILDREN = {"msub": 2, "msup": 2, "mfrac": 2, "mover": 2}
+CHILDREN = {"msubsup": 3, "msub": 2, "msup": 2, "mfrac": 2, "mover": 2}
 EQUATIONS = [(s.key, s.equation) for s in STAGES] + [("experts", STAGES[-1].equation_moe)]
 
 
