@@ -172,7 +172,10 @@ def _check_switches(spec: RunSpec, heads_and_experts: dict[str, int] | None) -> 
     """Whether every switch exists and, where sizes are known to fit, its head or expert too."""
     if len(spec.switches) > MOST_SWITCHES:
         return {"switches": f"{len(spec.switches)} switches are on; at most {MOST_SWITCHES} can be. Remove some."}
-    for text in spec.switches:
+    names: tuple[object, ...] = spec.switches
+    for text in names:
+        if not isinstance(text, str):
+            return {"switches": f"{shown(text)} is no switch. Name one, for example no_mask."}
         try:
             switch = parse_switch(text)
             if heads_and_experts is not None:
