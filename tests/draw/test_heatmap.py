@@ -145,8 +145,8 @@ def test_words_name_the_largest_keys_of_a_long_row() -> None:
     values[0][np.tril_indices(8)] = 0.0
     values[0, 7] = [0, 5, 0, 0, 4, 3, 0, 0]
     text = masked_scores_figure(attention(values))["text"]
-    assert "query 7: key 1 5, key 4 4, key 5 3." in text
-    assert "query 0: key 0 0;" in text
+    assert "query 7: 5 on key 1, 4 on key 4, 3 on key 5." in text
+    assert "query 0: 0 on key 0;" in text
 
 
 def test_heads_around_the_chosen_one() -> None:

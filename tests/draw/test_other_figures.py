@@ -44,7 +44,7 @@ def test_projections_figure() -> None:
     assert z[1] == pytest.approx(np.linalg.norm(k, axis=-1), rel=1e-6)
     assert figure["data"][0]["zmin"] == 0
     assert [a["text"] for a in figure["layout"]["annotations"]] == ["length of Q", "length of K"]
-    assert "Q: 4 heads" in figure["text"]
+    assert "Q (number of heads: 4): lengths from" in figure["text"]
 
 
 def test_head_contributions_sum_to_the_update() -> None:
