@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -62,6 +63,7 @@ class Trace:
         self.tokens: tuple[tuple[str, ...], ...] | None = None
         self.norm_eps = float(getattr(getattr(block, "input_layernorm", None), "eps", 1e-6))
         self.norm_topk = bool(getattr(getattr(block, "mlp", None), "normalise", True))
+        self.aux_loss_weight = float(getattr(getattr(block, "mlp", None), "loss_weight", 0.0))
         self.activation = str(getattr(getattr(getattr(block, "mlp", None), "act", None), "__name__", "silu"))
         self.recomputed = frozenset(SCORE_TAPS) - self._values.keys()
         self.sizes = _sizes(self._values)
@@ -89,6 +91,20 @@ class Trace:
     @cached_property
     def masked(self) -> Array:
         return read_only(self._masked.cpu().numpy())
+
+    @property
+    def aux_loss(self) -> float | None:
+        """What this routing would add to the loss in training; None without experts.
+
+        coef · E · Σ_e load_e · mean(p_e), load_e being how many of a token's k slots expert e takes on average
+        (Fedus et al. 2021, section 2.2). Equal shares give coef · k, the smallest value for equal probabilities.
+        """
+        if not self.moe:
+            return None
+        experts = self.sizes["E"]
+        index, probs = self["expert_index"], self["router_probs"].astype(np.float64)
+        load = np.bincount(index.ravel(), minlength=experts) / index[..., 0].size
+        return float(self.aux_loss_weight * experts * (load * probs.reshape(-1, experts).mean(0)).sum())
 
     def __contains__(self, name: object) -> bool:
         return name in self._values or name in self.recomputed

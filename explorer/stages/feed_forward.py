@@ -92,6 +92,8 @@ def _experts(look: Look) -> dict[str, Any]:
         "chosen": ", ".join(str(int(e)) for e in index),
         "chances": ", ".join(f"{100 * float(probs[e]):.3g}%" for e in index),
         "shares": look.token("expert_weight"),
+        "aux_loss": float(look.trace.aux_loss or 0.0),
+        "aux_even": look.trace.aux_loss_weight * look.n["k"],
         "gated": False,
         "regated": False,
     }
