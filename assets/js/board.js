@@ -46,7 +46,7 @@ export class Board {
       if (view !== kept) this.restore(view);
     }
     this.node.replaceChildren(...[...groups].map(([group, nodes]) => h("section", {class: `group ${group}`},
-      h("h3", {}, this.texts[`group_${group}`]), h("div", {class: "panels"}, ...nodes))));
+      h("h2", {}, this.texts[`group_${group}`]), h("div", {class: "panels"}, ...nodes))));
   }
 
   /** Texts that were no numbers come back when their grid does. */

@@ -3,6 +3,7 @@
 const STEPS = 64; // each side of zero; far more than an eye tells apart
 // How far along the scale a number grid goes: text on its cells must stay readable.
 const TINT = {light: {signed: 0.36, unit: 0.46}, dark: {signed: 0.44, unit: 0.36}};
+const THUMB = 0.68; // thumbnails stand between number cells and heatmaps
 let palette = {};
 let tables = {};
 const listeners = new Set();
@@ -29,6 +30,7 @@ function build() {
   const stops = palette[theme()], tint = TINT[theme()];
   tables = {
     cell: {signed: table(stops.signed, 2 * STEPS, tint.signed, true), unit: table(stops.unit, STEPS, tint.unit, false)},
+    thumb: {signed: table(stops.signed, 2 * STEPS, THUMB, true), unit: table(stops.unit, STEPS, THUMB, false)},
     heat: {signed: table(stops.signed, 2 * STEPS, 1, true), unit: table(stops.unit, STEPS, 1, false)},
     state: Object.fromEntries(["future", "padded", "minus_infinity", "nan", "infinity"].map(s => [s, rgb(stops[s])])),
   };
@@ -61,8 +63,15 @@ export function step(x, scale, range) {
 
 export const cellColour = (at, scale) => tables.cell[kind(scale)].css[at];
 export const cellRgb = (at, scale) => tables.cell[kind(scale)][at];
+export const thumbRgb = (at, scale) => tables.thumb[kind(scale)][at];
 export const heatColour = (at, scale) => tables.heat[kind(scale)][at];
 export const stateColour = name => tables.state[name];
+/** The colours of number cells as a Plotly scale. */
+export const cellScale = scale => {
+  const css = tables.cell[kind(scale === "magnitude" ? "unit" : scale)];
+  return css.filter((_, n) => n % 8 === 0).map(([r, g, b], n, all) => [n / (all.length - 1), `rgb(${r},${g},${b})`]);
+};
+
 export const ramp = scale => {
   const css = tables.cell[kind(scale)].css;
   return `linear-gradient(to right, ${css.filter((_, n) => n % 8 === 0).join(", ")})`;

@@ -64,7 +64,7 @@ export class Controls {
         this.fields.set(about.name, field);
         return field.node;
       });
-      return h("section", {class: "controls"}, h("h3", {}, group.title), h("div", {class: "fields"}, ...fields));
+      return h("section", {class: "controls"}, h("h2", {}, group.title), h("div", {class: "fields"}, ...fields));
     });
   }
 
@@ -89,7 +89,7 @@ export class Edits {
     this.clear = h("button", {type: "button", class: "link", onclick: () => act.removeAll()}, texts.remove_all);
     this.count = h("span", {class: "count num"});
     this.bar = h("div", {class: "edit-bar"}, this.all, this.clear);
-    this.node = h("section", {class: "controls"}, h("h3", {}, texts.edits, " ", this.count), this.none, this.list, this.bar);
+    this.node = h("section", {class: "controls"}, h("h2", {}, texts.edits, " ", this.count), this.none, this.list, this.bar);
   }
 
   update(edits) {

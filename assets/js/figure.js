@@ -1,11 +1,12 @@
 // Plotly figures, kept alive: the same figure with new numbers redraws its traces only.
 
 import {h, setHtml} from "./dom.js";
-import {role, theme, whenThemeChanges} from "./colour.js";
+import {cellScale, role, theme, whenThemeChanges} from "./colour.js";
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: "reset"};
 const FAST = new Set(["heatmap", "scatter"]);
 const MARGIN_OF_SIGHT = "150px";
+const WARM_MS = 1500;
 let library = null;
 
 /** Plotly, fetched once, when the first figure needs it. */
@@ -16,6 +17,9 @@ function plotly(address) {
   });
   return library;
 }
+
+/** How often figures were redrawn by their traces alone, and whole. */
+export const drawn = {traces: 0, whole: 0};
 
 /**
  * New arrays for the traces of a graph that is already drawn. Uses Plotly's internals (`_fullData`, `_module.calc`,
@@ -54,19 +58,21 @@ const quick = data => data.every(trace => FAST.has(trace.type) && !trace.stackgr
 /** The figure in the page's colours and type. */
 function dressed({data, layout}) {
   const style = getComputedStyle(document.querySelector(".mbx")), read = name => style.getPropertyValue(name).trim();
-  const axis = {gridcolor: read("--hair"), zerolinecolor: read("--line"), linecolor: read("--line"), tickcolor: read("--line")};
-  const axes = Object.keys(layout).filter(key => /^[xy]axis\d*$/.test(key));
   return {
     data: data.map(trace => painted(trace)),
     layout: {
       ...layout,
-      ...Object.fromEntries(axes.map(key => [key, {...axis, ...layout[key]}])),
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: {...layout.font, family: read("--sans"), color: read("--ink-2")},
       hoverlabel: {bgcolor: read("--raised"), bordercolor: read("--line"), font: {family: read("--sans"), color: read("--ink"), size: 13}},
     },
   };
+}
+
+/** Heatmaps of few cells carry their numbers and are coloured like the number grids; larger ones use the whole scale. */
+function scaleOf(trace, name) {
+  return trace.texttemplate && ["signed", "unit", "magnitude"].includes(name) ? cellScale(name) : role(name);
 }
 
 /** A copy of a trace whose named colours (`meta.paint`) are those of the page's theme. */
@@ -76,9 +82,23 @@ function painted(trace) {
     const parts = path.split("."), last = parts.pop();
     let place = copy;
     for (const part of parts) place = place[part] = {...place[part]};
-    place[last] = role(name);
+    place[last] = scaleOf(trace, name);
   }
   return copy;
+}
+
+/**
+ * Where a page has a <base>, Plotly writes the address of the moment into every reference to a gradient or clip path;
+ * ours changes with the state, and the references would break. Plotly looks for it once, at a graph's first drawing.
+ */
+function withoutBase(draw) {
+  const base = document.querySelector("base"), href = base?.getAttribute("href");
+  base?.removeAttribute("href");
+  try {
+    draw();
+  } finally {
+    if (base && href !== null) base.setAttribute("href", href);
+  }
 }
 
 /** Plain text in which only <sub>, <sup>, <b> and <i> count as markup. */
@@ -92,7 +112,7 @@ class Figure {
     this.board = board;
     this.graph = h("div", {class: "graph"});
     this.graph.style.height = `${figure.layout.height ?? 260}px`;
-    this.title = h("h3", {});
+    this.title = h("h2", {});
     this.words = h("p", {class: "figure-text"});
     this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.graph,
       h("figcaption", {}, this.words));
@@ -116,15 +136,17 @@ class Figure {
     if (bones === this.bones && quick(latest.data)) {
       try {
         redrawTraces(this.graph, latest.data.map(painted));
+        drawn.traces += 1;
         return;
       } catch {
         this.bones = null;
       }
     }
     this.bones = bones;
+    drawn.whole += 1;
     const {data, layout} = dressed(latest);
     this.graph.style.height = `${layout.height ?? 260}px`;
-    Plotly.react(this.graph, data, layout, CONFIG);
+    withoutBase(() => Plotly.react(this.graph, data, layout, CONFIG));
   }
 
   forget() {
@@ -147,6 +169,12 @@ export class FigureBoard {
       figure.drawn = null;
       figure.draw();
     }));
+  }
+
+  /** Fetch the library while nothing else happens, so that the first figure need not wait for it. */
+  warm() {
+    const idle = globalThis.requestIdleCallback ?? (call => setTimeout(call, 1));
+    setTimeout(() => idle(() => plotly(this.address).catch(() => {}), {timeout: 4000}), WARM_MS);
   }
 
   update(figures) {

@@ -26,6 +26,7 @@ class Cell {
 
   write(text) {
     if (this.text === text) return;
+    this.face.classList.toggle("long", text.length > 8 && document.activeElement !== this.face);
     if (this.editable) this.face.value = text;
     else this.face.textContent = text;
   }
@@ -37,7 +38,7 @@ class Cell {
       if (!this.typed) this.write(document.activeElement === this.face && this.editable ? this.long() : this.brief());
       this.showDelta(look.compare === "both" ? dx : undefined);
     }
-    const beyond = Math.abs(x) > look.range * (1 + 1e-6) && Number.isFinite(x);
+    const beyond = look.compare !== "change" && Math.abs(x) > look.range * (1 + 1e-6) && Number.isFinite(x);
     const mark = flags | (beyond ? 16 : 0) | (Number.isNaN(x) ? 32 : Number.isFinite(x) ? 0 : 64);
     if (mark !== this.flags) {
       this.flags = mark;
@@ -93,16 +94,16 @@ export class Grid {
     this.cols = cols;
     this.cells = [];
     const [rowAxis, colAxis] = flat ? ["", panel.axes[0]] : panel.axes.slice(-2);
-    const head = h("div", {role: "row", class: "row"}, h("span", {class: "corner", role: "columnheader", title: this.corner(rowAxis, colAxis)}),
+    const head = h("div", {role: "row", class: "row"}, h("span", {class: "corner", role: "none", title: this.corner(rowAxis, colAxis)}),
       ...Array.from({length: cols}, (_, c) => h("span", {class: "mark", role: "columnheader", title: `${this.word(colAxis)} ${c}`}, String(c))));
     const body = Array.from({length: rows}, (_, r) => {
       const made = Array.from({length: cols}, (_, c) => new Cell(this, r * cols + c, flat ? [c] : [...prefix, r, c], panel.editable));
       this.cells.push(...made);
       const label = flat ? "" : String(r);
-      return h("div", {role: "row", class: "row"}, h("span", {class: "mark head", role: "rowheader", title: `${this.word(rowAxis)} ${label}`}, label), ...made.map(m => m.box));
+      return h("div", {role: "row", class: "row"}, h("span", {class: "mark head", role: flat ? "none" : "rowheader", title: `${this.word(rowAxis)} ${label}`}, label), ...made.map(m => m.box));
     });
     this.node = h("div", {class: `grid${flat ? " flat" : ""}`, role: "grid", "aria-label": `${panel.title}${slice.label ? ", " + slice.label : ""}`,
-      "aria-rowcount": rows, "aria-colcount": cols}, head, ...body);
+      "aria-rowcount": rows + 1, "aria-colcount": cols + 1}, head, ...body);
     this.node.style.setProperty("--cols", cols);
     this.cells[0].face.tabIndex = 0;
     this.active = this.cells[0];

@@ -24,8 +24,8 @@ export class Header {
     this.node = h("header", {class: "top"},
       h("a", {class: "brand", href: "?", title: texts.brand_hint}, h("span", {class: "brand-mark", "aria-hidden": "true"}), h("span", {}, "MiniMind ", h("em", {}, "Block Explorer"))),
       h("div", {class: "top-presets"}, this.presets),
-      h("div", {class: "tools"}, h("span", {class: "tool-label"}, texts.compare), this.compare, this.undo, this.redo,
-        tool("table", act.ledger), tool("theme", turnTheme), this.panel, tool("help", act.help)));
+      h("div", {class: "tools"},
+        h("div", {class: "edit-tools"}, h("span", {class: "tool-label"}, texts.compare), this.compare, this.undo, this.redo), tool("table", act.ledger), tool("theme", turnTheme), this.panel, tool("help", act.help)));
   }
 
   update({preset, compare, canUndo, canRedo}) {

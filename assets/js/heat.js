@@ -4,7 +4,7 @@ import {h} from "./dom.js";
 import {heatColour, stateColour, step} from "./colour.js";
 import {full} from "./format.js";
 
-const LONGEST = 340; // pixels of the longer side
+const LONGEST = 256; // pixels of the longer side
 
 export class Heat {
   constructor(panel, slice, names) {

@@ -9,7 +9,7 @@ export class Ledger {
     this.body = h("tbody");
     this.sum = h("p", {class: "ledger-sum num"});
     const heads = ["quantity", "axes", "shape", "dtype", "bytes", "flops", "agrees"];
-    this.node = h("section", {class: "ledger", id: "ledger", "aria-labelledby": "ledger-title"},
+    this.node = h("section", {class: "ledger", id: "ledger"},
       h("div", {class: "ledger-head"}, h("h2", {id: "ledger-title", tabindex: "-1"}, texts.ledger), this.sum),
       h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": texts.ledger},
         h("table", {dataset: {ledger: ""}},

@@ -13,6 +13,7 @@ import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
 import {Wire} from "./wire.js";
 
+const ADDRESS_MS = 120;
 const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
@@ -53,13 +54,14 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("main", {class: "centre"}, this.trouble, this.notes, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.notes, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
         h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, ...this.controls.nodes)),
       this.board.tip, this.help);
     element.replaceChildren(this.root);
     this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still)});
     listen(this.root, act);
     this.begin(first);
+    this.figures.warm();
   }
 
   /** Paint the default at once, unless the address asks for something else. */
@@ -109,14 +111,14 @@ class Page {
     this.stage.choose(answer.stage, answer.moe);
     this.stage.update(answer.facts);
     this.board.update(answer.panels, answer.compare);
-    this.legend.update(answer.panels);
+    this.legend.update(answer.panels, answer.compare);
     if (newest) this.board.accept();
     this.sliceBar(answer);
+    this.root.classList.toggle("edited", answer.edits.length > 0);
     this.map.update(answer.map);
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
     this.say(answer.notes);
-    this.root.dataset.stage = answer.stage;
     this.root.dataset.seq = answer.seq;
     this.root.dataset.ready = "true";
   }
@@ -165,10 +167,13 @@ class Page {
 
   /** The address always holds what is shown; the platform's own keys stay in it. */
   address(query) {
-    const now = new URLSearchParams(location.search), next = new URLSearchParams(query);
-    for (const key of RESERVED) if (now.has(key)) next.set(key, now.get(key));
-    const text = next.toString(), search = text ? `?${text}` : "";
-    if (search !== location.search) history.replaceState(null, "", location.pathname + search + location.hash);
+    const now = new URLSearchParams(location.search);
+    const own = RESERVED.filter(key => now.has(key)).map(key => `${key}=${encodeURIComponent(now.get(key))}`);
+    const text = [query, ...own].filter(Boolean).join("&"), search = text ? `?${text}` : "";
+    clearTimeout(this.addressing); // writing the address takes milliseconds that belong to the picture
+    this.addressing = setTimeout(() => {
+      if (search !== location.search) history.replaceState(null, "", location.pathname + search + location.hash);
+    }, ADDRESS_MS);
   }
 
   toLedger() {

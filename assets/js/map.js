@@ -1,7 +1,7 @@
 // The block map: the residual stream with its two branches, eight stages, live shapes, a thumbnail of each tensor.
 
 import {h} from "./dom.js";
-import {cellRgb, stateColour, step, whenThemeChanges} from "./colour.js";
+import {cellRgb, stateColour, step, thumbRgb, whenThemeChanges} from "./colour.js";
 
 const MASKED = -128, MISSING = -127; // codes in a thumbnail's bytes
 const LANE = {stream: 20, branch: 60, q: 47, k: 60, v: 75};
@@ -144,7 +144,7 @@ class Thumb {
   update({r, c, v}) {
     if (v === this.bytes && r === this.r && c === this.c) return;
     if (r !== this.r || c !== this.c) {
-      const pixel = Math.max(1, Math.min(13, Math.floor(26 / Math.max(r, c))));
+      const pixel = Math.max(1, Math.min(13, Math.floor(30 / Math.max(r, c))));
       Object.assign(this.canvas, {width: c, height: r});
       Object.assign(this.canvas.style, {width: `${Math.max(4, c * pixel)}px`, height: `${Math.max(4, r * pixel)}px`});
     }
@@ -153,12 +153,13 @@ class Thumb {
   }
 
   paint() {
+    const colour = this.r * this.c > 16 ? thumbRgb : cellRgb; // few pixels are as pale as number cells
     const data = atob(this.bytes), context = this.canvas.getContext("2d");
     const image = context.createImageData(this.c, this.r);
     for (let n = 0; n < data.length; n++) {
       const code = (data.charCodeAt(n) << 24) >> 24;
       const [r, g, b] = code === MASKED ? stateColour("future") : code === MISSING ? stateColour("nan")
-        : cellRgb(step(code / 126, this.scale, 1), this.scale);
+        : colour(step(code / 126, this.scale, 1), this.scale);
       image.data.set([r, g, b, 255], 4 * n);
     }
     context.putImageData(image, 0, 0);

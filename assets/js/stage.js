@@ -3,6 +3,22 @@
 import {h, icon, setHtml, setText} from "./dom.js";
 import {ramp, whenThemeChanges} from "./colour.js";
 
+/** An equation of several parts, as one <math> a part, so that a narrow screen can break it between them. */
+function lines(mathml) {
+  const whole = h("div", {html: mathml}).firstElementChild, parts = [[]];
+  for (const child of [...whole.children]) {
+    if (child.tagName.toLowerCase() === "mspace") parts.push([]);
+    else parts.at(-1).push(child);
+  }
+  const made = parts.filter(part => part.length).map(part => {
+    const math = whole.cloneNode(false);
+    math.removeAttribute("alttext");
+    math.append(...part);
+    return math;
+  });
+  return [h("span", {class: "unseen"}, whole.getAttribute("alttext") ?? ""), ...made.map(math => h("span", {class: "equation-part", "aria-hidden": "true"}, math))];
+}
+
 export class Stage {
   constructor({stages, texts, choose}) {
     Object.assign(this, {stages, texts});
@@ -18,7 +34,7 @@ export class Stage {
     this.mixes = h("p", {});
     this.notice = h("p", {});
     this.reading = h("section", {class: "reading"}, this.facts,
-      h("div", {class: "asides"}, h("h3", {}, texts.mixes), this.mixes, h("h3", {}, texts.notice), this.notice));
+      h("div", {class: "asides"}, h("h2", {}, texts.mixes), this.mixes, h("h2", {}, texts.notice), this.notice));
     this.lines = h("div", {class: "code-columns"});
     this.code = h("details", {class: "code"}, h("summary", {}, texts.code), this.lines);
   }
@@ -29,7 +45,7 @@ export class Stage {
     const about = this.stages[stage - 1];
     setText(this.place, this.texts.stage_of.replace("{n}", stage).replace("{branch}", about.branch));
     setHtml(this.title, about.title);
-    setHtml(this.equation, moe ? about.equation_moe : about.equation);
+    this.equation.replaceChildren(...lines(moe ? about.equation_moe : about.equation));
     setHtml(this.mixes, about.mixes);
     setHtml(this.notice, about.notice);
     this.previous.disabled = stage === 1;
@@ -69,12 +85,12 @@ export class Legend {
   }
 
   /** panels as the server sends them. */
-  update(panels) {
+  update(panels, compare) {
     const marks = panels.flatMap(p => p.slices.map(s => s.state)).join(""), odd = panels.flatMap(p => p.slices.flatMap(s => Object.values(s.special ?? {})));
     const any = bits => [...new Set(marks)].some(c => (c.charCodeAt(0) - 48) & bits);
     const show = {
       signed: panels.some(p => p.scale !== "unit"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
-      clipped: panels.some(p => p.slices.some(s => s.values?.some(x => Math.abs(x) > p.range * (1 + 1e-6)))), nan: odd.includes("nan"), infinite: odd.includes("inf"),
+      clipped: compare !== "change" && panels.some(p => p.slices.some(s => s.values?.some(x => Math.abs(x) > p.range * (1 + 1e-6)))), nan: odd.includes("nan"), infinite: odd.includes("inf"),
     };
     for (const [name, on] of Object.entries(show)) this.keys[name].hidden = !on;
   }

@@ -36,10 +36,8 @@ def _slice(trace: Trace, name: str, slots: Mapping[str, int]) -> Array:
     row, head = slots["b"], slots["h"]
     if name in SCORE_TAPS:
         return trace.rows(name, row, head)
-    values = trace[name]
-    if values.ndim == 3:
-        return values[row]
-    return values[row, head * values.shape[1] // trace.sizes["H"]]
+    values: Array = trace[name][row]
+    return values if values.ndim == 2 else np.asarray(values[head * values.shape[0] // trace.sizes["H"]])
 
 
 def _pixels(values: Array) -> dict[str, Any]:
@@ -54,5 +52,5 @@ def _pixels(values: Array) -> dict[str, Any]:
 
 def rows(titles: Sequence[str], entering: str, leaving: str) -> list[dict[str, Any]]:
     """The rows as the page builds them; titles of stages 1 to 8, and symbols of what enters and leaves."""
-    words = {0: entering, 9: leaving} | {n: title for n, title in enumerate(titles, start=1)}
+    words = {0: entering, 9: leaving} | dict(enumerate(titles, start=1))
     return [{"stage": stage, "title": words[stage], "names": names, "adds": stage == 9} for stage, names in ROWS]

@@ -68,9 +68,6 @@ class Explorer(gr.HTML):
             content=dumps({"fixed": fixed, "first": first}),
         )
 
-    def get_block_name(self) -> str:
-        return "html"
-
 
 def parse(text: object) -> Mapping[str, Any]:
     """A request from JSON text; whatever is not one becomes an empty request."""

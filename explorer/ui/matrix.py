@@ -67,12 +67,12 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
         scale, limit = "signed", _largest(delta) if delta is not None else 0.0
     else:
         limit = 1.0 if scale == "unit" else _limit(values, base)
-    slices = [
-        {"label": _label(about.axes, prefix, values.shape, texts), "prefix": prefix, "rows": rows, "cols": cols}
-        | (_grid(values, flags, delta, prefix) if grid else _heat(values if shown.compare != "change" or delta is None
-                                                                   else delta, flags, prefix))
+    drawn = delta if shown.compare == "change" and delta is not None else values
+    slices: list[Panel] = [
+        {"label": _label(about.axes, prefix, prefixes, texts), "prefix": prefix, "rows": rows, "cols": cols}
+        | (_grid(values, flags, delta, prefix) if grid else _heat(drawn, flags, prefix))
         for prefix in prefixes
-    ]  # fmt: skip
+    ]
     pooled = not grid and slices[0]["pooled"] != (1, 1)
     return {
         "q": name, "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
@@ -128,11 +128,14 @@ def _prefixes(axes: tuple[str, ...], shape: tuple[int, ...], shown: Shown, grid:
     yield from product(*choices)
 
 
-def _label(axes: tuple[str, ...], prefix: tuple[int, ...], shape: tuple[int, ...], texts: Mapping[str, Any]) -> str:
+def _label(
+    axes: tuple[str, ...], prefix: tuple[int, ...], all_shown: list[tuple[int, ...]], texts: Mapping[str, Any]
+) -> str:
+    """Which slice this is among those that are shown; where only one is, the page's pickers say it."""
     parts = [
         f"{texts.get(f'slice_word_{letter}', letter)} {i}"
-        for letter, i, n in zip(axes, prefix, shape, strict=False)
-        if n > 1
+        for n, (letter, i) in enumerate(zip(axes, prefix, strict=False))
+        if len({shown[n] for shown in all_shown}) > 1
     ]
     return " · ".join(parts)
 

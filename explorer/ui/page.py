@@ -16,7 +16,7 @@ from explorer import link
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.draw.scales import PALETTE
-from explorer.quantities import QUANTITIES, WEIGHTS
+from explorer.quantities import QUANTITIES, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
 from explorer.stages import STAGES
@@ -109,7 +109,7 @@ def _ledger_row(row: Any) -> Payload:
 def fixed(lang: str = "en") -> Payload:
     """What never changes: texts, stages, symbols, control declarations, colours."""
     texts = words(lang)
-    tables = {**QUANTITIES, **WEIGHTS}
+    known: list[tuple[str, Quantity | Weight]] = [*QUANTITIES.items(), *WEIGHTS.items()]
     return {
         "texts": texts,
         "palette": PALETTE,
@@ -119,7 +119,7 @@ def fixed(lang: str = "en") -> Payload:
                 "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
                 "role": about.role, "stage": about.stage, "scale": getattr(about, "scale", "signed"),
             }
-            for name, about in tables.items()
+            for name, about in known
         },
         "stages": [
             {

@@ -18,6 +18,7 @@ from explorer.spec import PRESETS, Edit, RunSpec, SpecError
 from explorer.ui.controls import FIELDS
 
 STAGE_COUNT = 8
+DEPENDED_ON = {"d_model", "h", "h_kv", "d_h"}  # while one of them is wrong, others cannot be judged
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,32 @@ def _spec_without_edits(
         if not field.optional and isinstance(typed.get(name), str) and not typed[name].strip()
     }
     try:
-        spec = RunSpec.parse({k: v for k, v in typed.items() if k not in missing}, switches=switches)
+        spec = _parse({k: v for k, v in typed.items() if k not in missing}, switches)
     except SpecError as error:
         wants_toy = typed.get("weights", "toy") == "toy"
         if missing or not wants_toy:
             raise SpecError(missing | error.errors) from None
-        spec = RunSpec.parse({**typed, "weights": "random"}, switches=switches)
+        spec = _parse({**typed, "weights": "random"}, switches)
         notes.append(texts["note_random"])
     if missing:
         raise SpecError(missing)
     return spec
+
+
+def _parse(typed: dict[str, Any], switches: tuple[str, ...]) -> RunSpec:
+    """RunSpec.parse that also looks at the fields that can be read when others cannot, so that all messages appear."""
+    try:
+        return RunSpec.parse(typed, switches=switches)
+    except SpecError as error:
+        if DEPENDED_ON & error.errors.keys():
+            raise
+        rest = {k: v for k, v in typed.items() if k not in error.errors}
+        if len(rest) < len(typed):
+            try:
+                RunSpec.parse(rest, switches=switches)
+            except SpecError as more:
+                raise SpecError({**more.errors, **error.errors}) from None
+        raise
 
 
 def _with_edits(spec: RunSpec, edits: list[Edit], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
@@ -103,7 +120,7 @@ def _exists(spec: RunSpec, edit: Edit) -> bool:
         return False
     if len(edit.index) != len(shape):
         return True
-    return all(i is None or not isinstance(i, int) or 0 <= i < n for i, n in zip(edit.index, shape, strict=True))
+    return all(i is None or 0 <= i < n for i, n in zip(edit.index, shape, strict=True))
 
 
 def _edits(request: Mapping[str, Any]) -> list[Edit]:
