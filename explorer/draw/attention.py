@@ -27,14 +27,14 @@ class Attention:
     """What one batch row's attention figures are drawn from.
 
     heads:  the numbers of the heads that are drawn (shown_heads)
-    values: [len(heads), Tq, Tk] their masked scores or probabilities
+    values: their masked scores or probabilities, [Tq, Tk] each
     future, padded: bool [Tq, Tk], True where the mask hides a key because it comes later, or because it is padding
     past:   keys that come from the cache; the first query stands at this position
     head:   the head in focus, one of `heads`
     """
 
     heads: Sequence[int]
-    values: Array
+    values: Sequence[Array]
     future: Array
     padded: Array
     past: int = 0
@@ -58,14 +58,14 @@ def shown_heads(heads: int, head: int) -> range:
 
 
 def _figure(a: Attention, key: str, scale: str, hidden: float, glyphs: tuple[str, ...], lang: str) -> Figure:
-    codes = states(a.values, a.future, a.padded, hidden)
+    codes = [states(values, a.future, a.padded, hidden) for values in a.values]
     side = int(np.sqrt(MOST_CELLS / len(a.heads)))
     style = Style(scale, (say(lang, "axis.query"), say(lang, "axis.key")), key, (side, side), True, glyphs)
     panes = [
         Pane(say(lang, "head", head=h), v, c, (a.past, 0)) for h, v, c in zip(a.heads, a.values, codes, strict=True)
     ]
     data, axes = pane_grid(panes, style, lang)
-    across, (queries, keys) = min(4, len(panes)), a.values.shape[1:]
+    across, (queries, keys) = min(4, len(panes)), a.values[0].shape
     each = min(260 if across < 3 else 210, 720 / across * queries / keys)
     height = round(100 + -(-len(panes) // 4) * (max(60, each) + 30))
     text = say(lang, f"{key}.text", head=a.head, rows=_rows_in_words(a, codes, lang))
@@ -77,19 +77,19 @@ def _room() -> dict[str, object]:
     return {"margin": {"l": 48, "r": 12, "t": 50, "b": 46}}
 
 
-def _rows_in_words(a: Attention, codes: Array, lang: str) -> str:
+def _rows_in_words(a: Attention, codes: Sequence[Array], lang: str) -> str:
     """Each query's row while rows are short, else its three largest plain cells; at most MOST_ROWS_IN_WORDS queries."""
     at = list(a.heads).index(a.head)
-    focus, codes = a.values[at].astype(np.float64), codes[at]
+    focus, codes_here = a.values[at], codes[at]
     queries, keys = focus.shape
     chosen = np.unique(np.linspace(0, queries - 1, min(queries, MOST_ROWS_IN_WORDS)).round().astype(int))
     parts = []
     for i in chosen:
-        values = focus[i]
+        values = focus[i].astype(np.float64)
         if keys <= 6:
             shown = row(values)
         else:
-            allowed = np.flatnonzero(codes[i] == 0)
+            allowed = np.flatnonzero(codes_here[i] == 0)
             best = allowed[np.argsort(-values[allowed], kind="stable")[:3]]
             shown = ", ".join(say(lang, "key.value", key=int(j), value=number(values[j])) for j in best)
         parts.append(say(lang, "query.row", query=int(i) + a.past, row=shown))

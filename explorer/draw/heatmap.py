@@ -77,7 +77,8 @@ def _cells(pane: Pane, style: Style, at: int, across: int) -> _Cells:
     rows, columns = pane.values.shape
     steps = tile(rows, style.most[0]), tile(columns, style.most[1])
     codes = states(pane.values) if pane.codes is None else pane.codes
-    z, codes = pool(np.where(codes == 0, pane.values, np.nan), *steps), pool_states(codes, *steps)
+    z, codes = pool(pane.values, *steps), pool_states(codes, *steps)
+    z = np.where(codes == 0, z, np.nan)
     place = {
         "x": centres(columns, steps[1], pane.starts[1]).tolist(),
         "y": centres(rows, steps[0], pane.starts[0]).tolist(),
@@ -162,14 +163,14 @@ def place_panes(
 
     All panes share one range, from their plain numbers. The heatmaps come first, two a pane, then all texts.
     """
-    limits = scale_range(style.scale, *(p.values for p in panes))
     across = len({tuple(box[0]) for box in boxes})
+    drawn = [_cells(pane, style, first + i, across) for i, pane in enumerate(panes)]
+    limits = scale_range(style.scale, *(cells.z for cells in drawn))  # pooling keeps the largest
     heats: list[Trace] = []
     texts: list[Trace] = []
     axes: dict[str, Any] = {"annotations": []}
-    for i, pane in enumerate(panes):
+    for i, (pane, cells) in enumerate(zip(panes, drawn, strict=True)):
         at, box = first + i, boxes[i]
-        cells = _cells(pane, style, at, across)
         heats += [_numbers(cells, style, limits, lang), _marks(cells, style, lang)]
         if cells.few:
             texts += _texts(cells, style, limits)
@@ -187,9 +188,8 @@ def place_panes(
     return [*heats, *texts], axes
 
 
-def state_legend(codes: Sequence[Array] | Array, lang: str) -> list[Trace]:
+def state_legend(codes: Sequence[Array], lang: str) -> list[Trace]:
     """One legend entry a state, shown when some cell is in it; the number of traces never changes."""
-    present = {int(c) for code in codes for c in np.unique(code)}
     entries: list[Trace] = []
     for i, state in enumerate(STATES, start=1):
         colour = PALETTE["light"][state]
@@ -201,7 +201,7 @@ def state_legend(codes: Sequence[Array] | Array, lang: str) -> list[Trace]:
                 "y": [None],
                 "name": say(lang, f"state.{state}"),
                 "marker": {"symbol": "square", "size": 11, "color": colour},
-                "showlegend": i in present,
+                "showlegend": any(bool((code == i).any()) for code in codes),
                 "hoverinfo": "skip",
                 "meta": paint(marker_color=state),
             }

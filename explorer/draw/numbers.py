@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,10 +33,10 @@ def number(value: float, spec: str = ".4g") -> str:
     return (f"{mantissa}e{int(exponent)}" if e else mantissa).replace("-", "−")
 
 
-def row(values: Iterable[float], spec: str = ".4g") -> str:
+def row(values: Sequence[float] | Array, spec: str = ".4g") -> str:
     """(1, −1); beyond LONGEST_ROW numbers the rest is "…"."""
-    numbers = [number(v, spec) for v in values]
-    shown = numbers if len(numbers) <= LONGEST_ROW else [*numbers[: LONGEST_ROW - 1], "…"]
+    long = len(values) > LONGEST_ROW
+    shown = [number(v, spec) for v in values[: LONGEST_ROW - long]] + ["…"] * long
     return f"({', '.join(shown)})"
 
 
@@ -70,7 +70,7 @@ class Writer(string.Formatter):
             return str(int(value)).replace("-", "−")
         spec = format_spec or ".4g"
         if isinstance(value, (list, tuple, np.ndarray)):
-            return row(np.asarray(value, dtype=float).tolist(), spec)
+            return row(value, spec)
         return number(value, spec)
 
 

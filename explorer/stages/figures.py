@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from explorer.draw.attention import Attention, masked_scores_figure, probs_figure, shown_heads
 from explorer.draw.norms import norm_figure, projections_figure
 from explorer.draw.residual import Stream, Update, norms, residual_figure
@@ -64,7 +62,7 @@ def probs(look: Look, lang: str = "en") -> Figure:
 def _attention(look: Look, name: str) -> Attention:
     """The heads that are drawn, taken one by one so that a long run never makes all of its scores."""
     heads = list(shown_heads(look.n["H"], look.h))
-    values = np.stack([look.trace.rows(name, look.b, h) for h in heads])
+    values = [look.trace.rows(name, look.b, h) for h in heads]
     return Attention(heads, values, look.future, look.padded, look.past, look.h)
 
 
