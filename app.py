@@ -13,6 +13,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 # torch and gradio each take a second to import: side by side they take less.
 threading.Thread(target=__import__, args=("torch",), daemon=True).start()
 
+from explorer.ui import options  # noqa: E402
 from explorer.ui.build import build, launch_arguments  # noqa: E402
 
 
@@ -23,13 +24,20 @@ def arguments() -> argparse.Namespace:
     flags.add_argument("--port", type=int, default=None, help="port to listen on (default: the first free from 7860)")
     flags.add_argument("--share", action="store_true", help="also open a public address through Gradio")
     flags.add_argument("--root-path", default=None, help="path below which a proxy serves the app, such as /explorer")
-    return flags.parse_args()
+    options.add_options(flags)
+    asked = flags.parse_args()
+    try:
+        options.apply(asked)
+    except ValueError as error:
+        flags.error(str(error))
+    return asked
 
 
+at = arguments() if __name__ == "__main__" else None
 demo = build()
 
-if __name__ == "__main__":
-    at = arguments()
+if at is not None:
     demo.launch(
-        server_name=at.host, server_port=at.port, share=at.share, root_path=at.root_path, **launch_arguments()
-    )
+        server_name=at.host, server_port=at.port, share=at.share, root_path=at.root_path, mcp_server=at.mcp,
+        **launch_arguments(),
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 ENVIRONMENT_PREFIX = "EXPLORER_LIMIT_"
+LEAST = {"T": 2, "d_model": 2, "d_ff": 2, "link": 1000, "answer": 1000, "score_bytes": 2**20, "flops": 1e6}  # the toy
 MAX_POSITIONS = 32768  # MiniMind-3's; cached tokens count
 
 
@@ -51,9 +52,21 @@ class Limits:
                 value = float(text)
             except ValueError:
                 value = 0.0
-            if not 1 <= value < float("inf"):
-                raise ValueError(f"Limit {name} = {text!r} is not a positive number. Use for example {name}=64.")
+            least = LEAST.get(name, 1)
+            if not least <= value < float("inf"):
+                raise ValueError(f"Limit {name} = {text!r} is no number from {least:g} on. Use for example {name}=64.")
             setattr(self, name, known[name](value))
+
+
+def read_limits(text: str) -> dict[str, str]:
+    """ "T=256,B=4" -> {"T": "256", "B": "4"}, for Limits.update. Raises ValueError."""
+    wanted = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"The limit {part!r} has no value. Write limits as NAME=NUMBER, for example T=256,B=4.")
+        wanted[name.strip()] = value.strip()
+    return wanted
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Limits:

@@ -11,21 +11,25 @@ from typing import Any
 import gradio as gr
 import plotly
 
+from explorer.ui.api import add_api
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
 from explorer.ui.page import answer, fixed
+from explorer.ui.server import middleware
 from explorer.ui.theme import NEUTRALS, stylesheet
 
 TITLE = "MiniMind Block Explorer"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 FONTS = ["ui-sans-serif", "system-ui", "sans-serif"]  # names only: nothing is fetched for them
 QUEUE_SIZE = 64
+SESSIONS = 1000  # what Gradio keeps of a visitor is small and, of this page, never read
 
 
 def build() -> gr.Blocks:
     """The app, not yet launched."""
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as blocks:
         Explorer(answer, fixed(), answer({}), PLOTLY_JS)
-    blocks.queue(max_size=QUEUE_SIZE)
+    add_api(blocks)
+    blocks.queue(max_size=QUEUE_SIZE, api_open=False)
     return blocks
 
 
@@ -44,6 +48,8 @@ def launch_arguments() -> dict[str, Any]:
         "max_file_size": "1mb",
         "strict_cors": True,
         "ssr_mode": False,
+        "state_session_capacity": SESSIONS,
+        "app_kwargs": {"middleware": middleware()},
     }
 
 
