@@ -7,9 +7,11 @@ Must not know: quantities' meaning, blocks, the page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -40,6 +42,23 @@ class Kept:
                 "Record again, and read values before changing the model."
             )
         return self.tensor
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which key a query may not see, kept as what it follows from. padded [B, P + T]: True for padding, or None."""
+
+    batch: int
+    tokens: int
+    cached: int
+    padded: Tensor | None
+
+    def hidden(self, device: torch.device) -> Tensor:
+        """True where a query may not see a key, [B, 1, Tq, Tk]."""
+        keys = self.cached + self.tokens
+        later = torch.ones(self.tokens, keys, dtype=torch.bool, device=device).triu(self.cached + 1)
+        hidden = later[None, None].expand(self.batch, 1, -1, -1)
+        return hidden if self.padded is None else hidden | self.padded[:, None, None, :]
 
 
 class Weights(Mapping[str, Array]):

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.capture.edits import CaptureError, check_experts, set_cells
-from explorer.capture.kept import Kept
+from explorer.capture.kept import Kept, Mask
 from explorer.capture.trace import Trace
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
 from explorer.spec import Edit
@@ -65,16 +65,34 @@ def record(
 
 def find_taps(block: nn.Module) -> dict[str, nn.Module]:
     """Quantity name -> tap, for every tap below `block`."""
+    return _survey(block)[0]
+
+
+def _survey(block: nn.Module) -> tuple[dict[str, nn.Module], dict[str, Tensor]]:
+    """Taps by quantity and parameters by state_dict name, in one walk that visits each module once."""
     taps: dict[str, nn.Module] = {}
-    for path, module in block.named_modules():
-        parent, name = ["", *path.split(".")][-2:]
-        if parent == "taps":
-            if name in taps:
-                raise CaptureError(f"Two taps are named {name!r}; a block shows each quantity once.")
-            taps[name] = module
+    weights: dict[str, Tensor] = {}
+    visited: set[nn.Module] = set()
+
+    def visit(module: nn.Module, path: str, holds_taps: bool) -> None:
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                weights[path + name] = parameter
+        for name, child in module._modules.items():
+            if child is None or child in visited:
+                continue
+            visited.add(child)
+            if holds_taps:
+                if name in taps:
+                    raise CaptureError(f"Two taps are named {name!r}; a block shows each quantity once.")
+                taps[name] = child
+            if child._modules or child._parameters:
+                visit(child, f"{path}{name}.", name == "taps")
+
+    visit(block, "", False)
     if not taps:
         raise CaptureError(f"{type(block).__name__} has no taps, so nothing of it can be recorded.")
-    return taps
+    return taps, weights
 
 
 class Recorder:
@@ -82,7 +100,7 @@ class Recorder:
 
     def __init__(self, block: nn.Module, edits: Sequence[Edit], switches: Sequence[Switch], keep_scores: bool) -> None:
         self.block = block
-        self.taps = find_taps(block)
+        self.taps: dict[str, nn.Module] = {}
         self.edits = [e for e in edits if e.on]
         self.tap_edits: dict[str, list[Edit]] = {}
         self.switches = switches
@@ -115,14 +133,14 @@ class Recorder:
         self._check_all_edits_used()
         given = {name: Kept(tensor) for name, tensor in self.given.items()}
         weights = {name: Kept(tensor) for name, tensor in self.weights.items()}
-        return Trace({**given, **self.seen}, self.before, weights, self.given_mask, self.block)
+        return Trace({**given, **self.seen}, self.before, weights, self.mask, self.block)
 
     def _sort_edits(self, with_cache: bool) -> dict[str, Tensor]:
-        """Note the weights as this run uses them, and which edits go to which tap; the result is the edited weights.
+        """Note taps, weights as this run uses them, and which edits go to which tap; returns the edited weights.
 
         Runs under the block's lock: while another run has weights edited, the block's own parameters are those.
         """
-        self.weights = {name: parameter.detach() for name, parameter in self.block.named_parameters()}
+        self.taps, self.weights = _survey(self.block)
         given = ("rope_cos", "rope_sin", *(("past_k", "past_v") if with_cache else ()))
         edited: dict[str, Tensor] = {}
         for edit in self.edits:
@@ -139,7 +157,11 @@ class Recorder:
         return edited
 
     def _given(self, hidden: Tensor, cos: Tensor, sin: Tensor, past: Pair | None, mask: Tensor | None) -> None:
-        """Note the inputs, and the mask: True where a query may not see a key, [B or 1, 1, Tq, Tk]."""
+        """Note the inputs, edited, and the mask. Raises CaptureError for shapes that do not fit each other."""
+        if hidden.ndim != 3:
+            raise CaptureError(
+                f"hidden_states has shape {tuple(hidden.shape)}; it takes [B, T, D]. Add the axis missing."
+            )
         self.given = {"rope_cos": cos, "rope_sin": sin}
         if past is not None:
             self.given |= {"past_k": past[0], "past_v": past[1]}
@@ -147,16 +169,13 @@ class Recorder:
             self.given[name] = self._edited(name, tensor)
             if self.given[name] is not tensor:
                 self.before[name] = Kept(tensor)
-        tokens, cached = hidden.shape[1], past[0].shape[2] if past is not None else 0
-        later = torch.ones(tokens, cached + tokens, dtype=torch.bool, device=hidden.device).triu(cached + 1)
-        self.given_mask = later[None, None].expand(hidden.shape[0], 1, -1, -1)
-        if mask is not None:
-            if mask.shape != (hidden.shape[0], cached + tokens):
-                raise CaptureError(
-                    f"attention_mask has shape {tuple(mask.shape)}; it takes [B, P + T] = "
-                    f"[{hidden.shape[0]}, {cached + tokens}], one entry for each key, cached ones first."
-                )
-            self.given_mask = self.given_mask | (mask == 0)[:, None, None, :].to(hidden.device)
+        batch, tokens, cached = hidden.shape[0], hidden.shape[1], past[0].shape[2] if past is not None else 0
+        if mask is not None and mask.shape != (batch, cached + tokens):
+            raise CaptureError(
+                f"attention_mask has shape {tuple(mask.shape)}; it takes [B, P + T] = "
+                f"[{batch}, {cached + tokens}], one entry for each key, cached ones first."
+            )
+        self.mask = Mask(batch, tokens, cached, None if mask is None else (mask == 0).to(hidden.device))
 
     @contextmanager
     def _hooked(self) -> Iterator[None]:
@@ -175,17 +194,20 @@ class Recorder:
         return any(n in self.tap_edits for n in SCORE_TAPS) or any(s.sets_scores for s in self.switches)
 
     def _hook(self, name: str) -> Any:
+        seen = self.seen
+        changes = name in self.tap_edits or any(name in s.kind.rules for s in self.switches)
+
         def hook(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor | None:
             if _active.get() is not self:  # somebody else's forward passes through the same block
                 return None
-            if name in self.seen:
+            if name in seen:
                 raise CaptureError(f"The tap {name!r} fired twice in one run; a record holds one value a quantity.")
-            computed = output.detach()
-            used = self._edited(name, computed)
-            self.seen[name] = Kept(used)
-            if used is computed:
+            computed = output.detach() if output.requires_grad else output
+            if not changes:
+                seen[name] = Kept(computed)
                 return None
-            self.before[name] = Kept(computed)
+            used = self._edited(name, computed)
+            seen[name], self.before[name] = Kept(used), Kept(computed)
             return used
 
         return hook

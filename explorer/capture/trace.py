@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.capture import ledger as ledger_module
-from explorer.capture.kept import Array, Kept, Weights, read_only, to_numpy
+from explorer.capture.kept import Array, Kept, Mask, Weights, read_only, to_numpy
 from explorer.expression import Expr
 from explorer.limits import LIMITS
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
@@ -48,14 +48,14 @@ class Trace:
         values: Mapping[str, Kept],
         before: Mapping[str, Kept],
         weights: Mapping[str, Kept],
-        masked: Tensor,
+        mask: Mask,
         block: nn.Module,
         spec: RunSpec | None = None,
     ) -> None:
         self._values = dict(values)
         self._before = dict(before)
         self._weights = dict(weights)
-        self._masked = masked
+        self._mask = mask
         self._arrays: dict[str, Array] = {}
         self._arrays_before: dict[str, Array] = {}
         self._rows: dict[tuple[str, int, int, int], Array] = {}
@@ -90,7 +90,11 @@ class Trace:
 
     @cached_property
     def masked(self) -> Array:
-        return read_only(self._masked.cpu().numpy())
+        return read_only(self._hidden.cpu().numpy())
+
+    @cached_property
+    def _hidden(self) -> Tensor:
+        return self._mask.hidden(self._values["q"].tensor.device)
 
     @property
     def aux_loss(self) -> float | None:
@@ -271,7 +275,7 @@ class Trace:
             scores = queries @ keys.transpose(-2, -1) / math.sqrt(self.sizes["Dh"])
             if name == "scores":
                 return scores
-            masked = scores.masked_fill(self._masked[b][:, :, rows], -math.inf)
+            masked = scores.masked_fill(self._hidden[b][:, :, rows], -math.inf)
             if name == "masked_scores":
                 return masked
             hidden = (masked == -math.inf).all(-1, keepdim=True)

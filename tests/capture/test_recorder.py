@@ -499,6 +499,17 @@ def test_a_mask_of_the_wrong_shape_is_refused() -> None:
     ready = prepare(CASES["cache_and_padding"])
     with pytest.raises(CaptureError, match=r"attention_mask has shape \(2, 4\); it takes \[B, P \+ T\] = \[2, 7\]"):
         capture(replace(ready, attention_mask=torch.ones(2, 4)))
+    with pytest.raises(CaptureError, match=r"hidden_states has shape \(4, 8\); it takes \[B, T, D\]"):
+        capture(replace(ready, hidden_states=ready.hidden_states[0]))
+
+
+def test_the_mask_is_that_of_the_run_whatever_happens_to_it_later() -> None:
+    ready = prepare(CASES["cache_and_padding"])
+    assert ready.attention_mask is not None
+    mask = ready.attention_mask.clone()
+    trace = capture(replace(ready, attention_mask=mask))
+    mask.zero_()
+    np.testing.assert_array_equal(trace.masked, run(CASES["cache_and_padding"]).masked)
 
 
 # ------------------------------------------------------------------------------------------- modes and wrappers
