@@ -20,7 +20,7 @@ from explorer.quantities import QUANTITIES, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
 from explorer.stages import STAGES
-from explorer.ui import block_map, controls, matrix
+from explorer.ui import asides, block_map, controls, inspect, matrix, reading, trials, whatif
 from explorer.ui.request import Asked, read
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
 from explorer.ui.words import words
@@ -36,7 +36,10 @@ def answer(request: Mapping[str, Any]) -> Payload:
     seq = request.get("seq", 0)
     try:
         asked = read(request, texts)
+        if wanted := asides.wanted(request):
+            return {"ok": True, "seq": seq, **asides.parts(wanted, asked, request, texts)}
         trace, base = _runs(asked.spec)
+        asked = inspect.settled(asked, request, trace)
         return {"ok": True, "seq": seq, **_painted(asked, trace, base, texts)}
     except SpecError as error:
         return {"ok": False, "seq": seq, "errors": error.errors}
@@ -56,11 +59,14 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
     spec, view = asked.spec, asked.view
     stage = STAGES[view.stage - 1]
     shown = matrix.Shown(trace, base, tuple(e for e in spec.edits if e.on), view.compare, asked.slots)
-    panels = [(name, group) for group, names in stage.panels(trace).items() for name in names]
+    panels = [(n, group) for group, names in stage.panels(trace).items() for n in names if _of_expert(n, asked.slots)]
     return {
         "query": _query(asked),
         "spec": controls.shown_values(spec),
         "derived": controls.derived(spec),
+        "fields": controls.states(spec),
+        "choices": whatif.choices(spec),
+        "tokens": trace.tokens[asked.slots["b"]] if trace.tokens else None,
         "preset": next((name for name, preset in PRESETS.items() if preset == spec.unedited()), None),
         "edits": [{"t": e.target, "i": e.index, "x": _number(e.value), "on": e.on} for e in spec.edits],
         "switches": spec.switches,
@@ -68,16 +74,26 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "moe": trace.moe,
         "compare": view.compare,
         "slice": asked.slots,
-        "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]),
+        "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]) | _experts(spec, panels),
         "map": {"thumbs": block_map.thumbnails(trace, asked.slots)},
         "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
         "facts": stage.facts(trace, view.row, view.head),
         "figures": stage.figures(trace, view.row, view.head),
         "ledger": [_ledger_row(row) for row in trace.ledger()],
         "notes": [*asked.notes, *_path_notes(spec, trace, view.stage, texts)],
-        "select": None,
-        "inspect": None,
+        "select": {"q": view.cell[0], "i": view.cell[1]} if view.cell else None,
+        "inspect": inspect.opened(trace, spec, view.cell),
     }
+
+
+def _of_expert(name: str, slots: Mapping[str, int]) -> bool:
+    """Whether a weight is shown: of several experts, the chosen one's."""
+    return not name.startswith("mlp.experts.") or int(name.split(".")[2]) == slots.get("e", 0)
+
+
+def _experts(spec: RunSpec, panels: list[tuple[str, str]]) -> dict[str, int]:
+    shows_one = spec.experts > 1 and any(name.startswith("mlp.experts.") for name, _ in panels)
+    return {"e": spec.experts} if shows_one else {}
 
 
 def _query(asked: Asked) -> str:
@@ -118,6 +134,7 @@ def fixed(lang: str = "en") -> Payload:
             name: {
                 "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
                 "role": about.role, "stage": about.stage, "scale": getattr(about, "scale", "signed"),
+                "axes": about.axes,
             }
             for name, about in known
         },
@@ -135,6 +152,9 @@ def fixed(lang: str = "en") -> Payload:
             symbol_html(QUANTITIES["resid_pre"].latex), symbol_html(QUANTITIES["resid_post"].latex),
         ),
         "controls": controls.declarations(texts),
+        "switches": whatif.declarations(texts),
+        "examples": reading.examples(),
+        "course_row": trials.course_row(),
         "presets": [{"name": name, "title": texts[f"preset_{name}"]} for name in PRESETS],
     }  # fmt: skip
 

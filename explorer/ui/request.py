@@ -15,7 +15,10 @@ from explorer import link
 from explorer.link import COMPARE, View
 from explorer.quantities import QUANTITIES, UnknownName
 from explorer.spec import PRESETS, Edit, RunSpec, SpecError
-from explorer.ui.controls import FIELDS
+from explorer.ui import whatif
+from explorer.ui.controls import FIELDS, Field
+from explorer.ui.reading import settle
+from explorer.ui.inspect import chosen
 
 STAGE_COUNT = 8
 DEPENDED_ON = {"d_model", "h", "h_kv", "d_h"}  # while one of them is wrong, others cannot be judged
@@ -40,13 +43,14 @@ def read(request: Mapping[str, Any], texts: Mapping[str, Any]) -> Asked:
         base, view, notes = link.decode(query)
     elif (preset := request.get("preset")) is not None:
         base = _preset(preset)
-    typed = _typed(request, base)
-    switches = _switches(request, base)
-    spec = _spec_without_edits(typed, switches, notes, texts)
+    typed = settle(_typed(request, base), request.get("fit") is True)
+    spec = _spec_without_edits(typed, notes, texts)
+    spec = _with_switches(spec, _switches(request, base), notes, texts)
     edits = [*(base.edits if base else ()), *_edits(request)]
     spec = _with_edits(spec, edits, notes, texts)
     slots = _slots(request, view, spec)
-    return Asked(spec, replace(view, row=slots["b"], head=slots["h"]), tuple(notes), slots)
+    cell = view.cell if isinstance(request.get("query"), str) else chosen(request, spec)
+    return Asked(spec, replace(view, row=slots["b"], head=slots["h"], cell=cell), tuple(notes), slots)
 
 
 def _preset(name: Any) -> RunSpec:
@@ -65,41 +69,55 @@ def _typed(request: Mapping[str, Any], base: RunSpec | None) -> dict[str, Any]:
     return {**below, **typed}
 
 
-def _spec_without_edits(
-    typed: dict[str, Any], switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]
-) -> RunSpec:
+def _spec_without_edits(typed: dict[str, Any], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
     missing = {
-        name: texts["needed_choice" if field.options else "needed_whole"].format(name=name)
+        name: texts[_needed(field)].format(name=name)
         for name, field in FIELDS.items()
         if not field.optional and isinstance(typed.get(name), str) and not typed[name].strip()
     }
     try:
-        spec = _parse({k: v for k, v in typed.items() if k not in missing}, switches)
+        spec = _parse({k: v for k, v in typed.items() if k not in missing})
     except SpecError as error:
         wants_toy = typed.get("weights", "toy") == "toy"
         if missing or not wants_toy:
             raise SpecError(missing | error.errors) from None
-        spec = _parse({**typed, "weights": "random"}, switches)
-        notes.append(texts["note_random"])
+        spec = _parse({**typed, "weights": "random"})
+        notes.append(texts["note_random_experts" if set(error.errors) == {"experts"} else "note_random"])
     if missing:
         raise SpecError(missing)
     return spec
 
 
-def _parse(typed: dict[str, Any], switches: tuple[str, ...]) -> RunSpec:
+def _needed(field: Field) -> str:
+    """Which text says that a field may not be empty."""
+    return {"choice": "needed_choice", "flag": "needed_choice", "real": "needed_real"}.get(field.kind, "needed_whole")
+
+
+def _parse(typed: dict[str, Any]) -> RunSpec:
     """RunSpec.parse that also looks at the fields that can be read when others cannot, so that all messages appear."""
     try:
-        return RunSpec.parse(typed, switches=switches)
+        return RunSpec.parse(typed)
     except SpecError as error:
         if DEPENDED_ON & error.errors.keys():
             raise
         rest = {k: v for k, v in typed.items() if k not in error.errors}
         if len(rest) < len(typed):
             try:
-                RunSpec.parse(rest, switches=switches)
+                RunSpec.parse(rest)
             except SpecError as more:
                 raise SpecError({**more.errors, **error.errors}) from None
         raise
+
+
+def _with_switches(
+    spec: RunSpec, switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]
+) -> RunSpec:
+    """`spec` with the what-ifs; those whose head or expert does not exist at these sizes are left out and named."""
+    sorted_out = whatif.sort(switches, spec)
+    if sorted_out.gone:
+        labels = "; ".join(whatif.label(switch, texts) for switch in sorted_out.gone)
+        notes.append(texts["note_switches_gone"].format(switches=labels))
+    return replace(spec, switches=sorted_out.fit)
 
 
 def _with_edits(spec: RunSpec, edits: list[Edit], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
@@ -162,16 +180,17 @@ def _view(request: Mapping[str, Any]) -> View:
 
 
 def _slots(request: Mapping[str, Any], view: View, spec: RunSpec) -> dict[str, int]:
-    """Which batch row, head and token is shown where not all are."""
+    """Which batch row, head, token and expert is shown where not all are."""
     given = request.get("slice")
     wanted = given if isinstance(given, Mapping) else {}
     by_link = isinstance(request.get("query"), str)
     row, head = (view.row, view.head) if by_link else (wanted.get("b"), wanted.get("h"))
-    return {
+    slots = {
         "b": _whole(row, 0, 0, spec.B - 1),
         "h": _whole(head, 0, 0, spec.h - 1),
         "t": _whole(wanted.get("t"), 0, 0, spec.T - 1),
     }
+    return slots | ({"e": _whole(wanted.get("e"), 0, 0, spec.experts - 1)} if spec.experts else {})
 
 
 def _whole(value: Any, default: int, low: int, high: int) -> int:
