@@ -79,14 +79,14 @@ def inspect(trace: Trace, name: str, index: Index) -> Inspection:
     left = Ref(name, index)
     equation = f"{_latex(left, symbols=True)} = {_latex(expression, symbols=True)}"
     return Inspection(
-        name, index, QUANTITIES[name].title, value, float(trace.before(name)[index]), expression.value(trace.value),
+        name, index, QUANTITIES[name].title, value, trace.computed(name, index), expression.value(trace.value),
         False, mathml(equation), _tree(trace, expression), _cells(trace, expression),
     )  # fmt: skip
 
 
 def _given(trace: Trace, name: str, index: Index, value: float) -> Inspection:
     title = QUANTITIES[name].title if name in QUANTITIES else weight_of(name).title
-    before = float(trace.before(name)[index]) if name in QUANTITIES else value
+    before = trace.computed(name, index)
     leaf = Ref(name, index)
     return Inspection(
         name, index, title, value, before, before, True, mathml(_latex(leaf, symbols=True)), _tree(trace, leaf), ()
@@ -146,7 +146,8 @@ def _sum_tree(trace: Trace, node: Sum, terms: tuple[Expr, ...], over: str) -> di
     if len(terms) > MOST_TERMS:
         by_size = sorted(shown, key=lambda n: -abs(values[n]) if not math.isnan(values[n]) else -math.inf)
         shown = sorted(by_size[: MOST_TERMS - 1])
-    rest = [v for n, v in enumerate(values) if n not in set(shown)]
+    written = set(shown)
+    rest = [v for n, v in enumerate(values) if n not in written]
     return {
         "op": "sum",
         "over": AXES[over].symbol if over else "",
