@@ -1,21 +1,22 @@
 // The right-hand panel: fields built from the server's declarations, and the edits in force.
 
-import {h, icon, setText} from "./dom.js";
+import {CROSS, h, icon, setText} from "./dom.js";
 import {short} from "./format.js";
 
-const ICON = {remove: "M5 5L15 15M15 5L5 15"};
+const NUMBERS = new Set(["whole", "real"]);
 
 class Field {
+  /** about: the server's declaration; typed(name, text) when a person changes it. */
   constructor(about, typed) {
     this.about = about;
     const id = `field-${about.name}`, common = {id, name: about.name, dataset: {field: about.name}, "aria-describedby": `${id}-error`};
-    if (about.kind === "choice") {
+    if (about.options.length) {
       this.input = h("select", common, ...about.options.map(([value, text]) => h("option", {value}, text)));
-    } else if (about.kind === "flag") {
-      this.input = h("select", common, ...[["", about.auto_text], ["true", about.on_text], ["false", about.off_text]].map(([value, text]) => h("option", {value}, text)));
+    } else if (about.kind === "text") {
+      this.input = h("textarea", {...common, rows: 3, spellcheck: "false"});
     } else {
-      this.input = h("input", {...common, type: "text", inputmode: about.kind === "whole" ? "numeric" : "decimal", autocomplete: "off", spellcheck: "false"});
-      this.input.addEventListener("keydown", event => this.nudge(event, typed));
+      this.input = h("input", {...common, type: "text", inputmode: {whole: "numeric", real: "decimal"}[about.kind] ?? "text", autocomplete: "off", spellcheck: "false"});
+      if (NUMBERS.has(about.kind)) this.input.addEventListener("keydown", event => this.nudge(event, typed));
     }
     this.input.addEventListener("input", () => {
       this.typed = true;
@@ -31,7 +32,7 @@ class Field {
   nudge(event, typed) {
     const by = {ArrowUp: 1, ArrowDown: -1}[event.key];
     if (!by) return;
-    const now = Number((this.input.value.trim() || this.input.placeholder).replace("\u2212", "-").split(" ")[0]);
+    const now = Number((this.input.value.trim() || this.input.placeholder).replace("\u2212", "-"));
     if (!Number.isFinite(now)) return;
     event.preventDefault();
     const next = now + by * (this.about.step ?? 1);
@@ -40,9 +41,15 @@ class Field {
     typed(this.about.name, this.input.value);
   }
 
-  show(value, derived) {
+  /** value: "" where the field is left open; derived: what it then stands for; state: "", "dictated", "idle", "absent". */
+  show(value, derived, state = "") {
     const text = value === null || value === undefined ? "" : String(value);
     if (derived !== undefined) this.input.placeholder = typeof derived === "number" ? short(derived) : derived;
+    if (state !== this.state) {
+      this.state = state;
+      this.node.hidden = state === "absent";
+      this.input.disabled = state === "dictated" || state === "idle";
+    }
     if (this.typed && this.input === document.activeElement) return;
     if (this.input.value !== text) this.input.value = text;
   }
@@ -59,22 +66,28 @@ export class Controls {
   constructor({groups, typed}) {
     this.fields = new Map();
     this.nodes = groups.map(group => {
-      const fields = group.fields.map(about => {
+      const fields = h("div", {class: "fields"}, ...group.fields.map(about => {
         const field = new Field(about, typed);
         this.fields.set(about.name, field);
         return field.node;
-      });
-      return h("section", {class: "controls"}, h("h2", {}, group.title), h("div", {class: "fields"}, ...fields));
+      }));
+      const title = h("h2", {}, group.title);
+      return group.folds
+        ? h("details", {class: "controls", dataset: {group: group.name}}, h("summary", {}, title), fields)
+        : h("section", {class: "controls", dataset: {group: group.name}}, title, fields);
     });
   }
 
-  update(spec, derived) {
-    for (const [name, field] of this.fields) field.show(spec[name], derived[name]);
+  update(spec, derived, states = {}) {
+    for (const [name, field] of this.fields) field.show(spec[name], derived[name], states[name]);
   }
 
-  /** Show errors by field; returns those that no field shows. */
+  /** Show errors by field; returns those that no field shows. A folded group opens for its message. */
   complain(errors) {
-    for (const [name, field] of this.fields) field.complain(errors[name]);
+    for (const [name, field] of this.fields) {
+      field.complain(errors[name]);
+      if (errors[name]) field.node.closest("details")?.setAttribute("open", "");
+    }
     return Object.fromEntries(Object.entries(errors).filter(([name]) => !this.fields.has(name)));
   }
 }
@@ -111,6 +124,6 @@ export class Edits {
     return h("li", {dataset: {edit: n}, class: edit.on ? "" : "off"},
       h("label", {title: words}, h("input", {type: "checkbox", ...(edit.on ? {checked: true} : {}), "aria-label": `${this.texts.in_force}: ${words}`, onchange: event => this.act.turn(n, event.target.checked)}),
         h("span", {class: "edit-words"}, h("i", {class: `sym role-${about.role}`, html: about.symbol}), h("span", {class: "num"}, place), h("span", {class: "num value"}, ` = ${value}`))),
-      h("button", {type: "button", class: "bare", dataset: {remove: n}, "aria-label": `${this.texts.remove}: ${words}`, title: this.texts.remove, onclick: () => this.act.remove(n)}, icon(ICON.remove)));
+      h("button", {type: "button", class: "bare", dataset: {remove: n}, "aria-label": `${this.texts.remove}: ${words}`, title: this.texts.remove, onclick: () => this.act.remove(n)}, icon(CROSS)));
   }
 }

@@ -14,6 +14,8 @@ export function h(tag, attributes = {}, ...children) {
   return node;
 }
 
+export const CROSS = "M5 5L15 15M15 5L5 15";
+
 /** A line icon of 20 by 20 units, drawn in the text colour. */
 export function icon(path) {
   const span = document.createElement("span");

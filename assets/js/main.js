@@ -3,7 +3,7 @@
 import {Board} from "./board.js";
 import * as colour from "./colour.js";
 import {Controls, Edits} from "./controls.js";
-import {h, setText} from "./dom.js";
+import {CROSS, h, icon, setText} from "./dom.js";
 import {FigureBoard} from "./figure.js";
 import {Header} from "./header.js";
 import {helpCard, listen} from "./keys.js";
@@ -14,6 +14,7 @@ import {State} from "./state.js";
 import {Wire} from "./wire.js";
 
 const ADDRESS_MS = 120;
+const NOTED_MS = 6000; // how long a note stays once it no longer holds
 const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
@@ -54,9 +55,9 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.notes, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
         h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, ...this.controls.nodes)),
-      this.board.tip, this.help);
+      this.notes, this.board.tip, this.help);
     element.replaceChildren(this.root);
     this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still)});
     listen(this.root, act);
@@ -102,7 +103,7 @@ class Page {
     this.root.classList.remove("stale");
     this.controls.complain({});
     if (newest) {
-      this.controls.update(answer.spec, answer.derived);
+      this.controls.update(answer.spec, answer.derived, answer.fields);
       this.edits.update(state.edits);
       this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
       this.address(answer.query);
@@ -139,11 +140,18 @@ class Page {
     setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
   }
 
+  /** Notes lie over the page, so that their coming and going moves nothing. */
   say(notes) {
     const key = notes.join("\n");
     if (key === this.said) return;
     this.said = key;
-    this.notes.replaceChildren(...notes.map(note => h("p", {}, note)));
+    clearTimeout(this.noted);
+    if (!notes.length) {
+      this.noted = setTimeout(() => this.notes.replaceChildren(), NOTED_MS);
+      return;
+    }
+    const close = h("button", {type: "button", class: "bare", "aria-label": this.texts.close, title: this.texts.close, onclick: () => this.notes.replaceChildren()}, icon(CROSS));
+    this.notes.replaceChildren(h("div", {}, ...notes.map(note => h("p", {}, note))), close);
   }
 
   /** Which batch row and head is shown, where not all are. */

@@ -146,7 +146,7 @@ class Thumb {
     if (r !== this.r || c !== this.c) {
       const pixel = Math.max(1, Math.min(13, Math.floor(30 / Math.max(r, c))));
       Object.assign(this.canvas, {width: c, height: r});
-      Object.assign(this.canvas.style, {width: `${Math.max(4, c * pixel)}px`, height: `${Math.max(4, r * pixel)}px`});
+      Object.assign(this.canvas.style, {width: `${Math.max(4, c * pixel)}px`, height: `${Math.max(r * pixel, Math.min(14, 7 * r))}px`});
     }
     Object.assign(this, {r, c, bytes: v});
     this.paint();

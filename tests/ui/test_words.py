@@ -1,0 +1,44 @@
+"""The page's own words: each one that is used exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from explorer.ui.controls import GROUPS, declarations
+from explorer.ui.live_figure import ASSETS
+from explorer.ui.words import words
+
+SCRIPTS = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ASSETS / "js").glob("*.js")))
+# Words that the script looks up under the name of a mark or a tool.
+BY_NAME = {
+    "masked",
+    "padded",
+    "edited",
+    "changed",
+    "clipped",
+    "nan",
+    "infinite",
+    "undo",
+    "redo",
+    "table",
+    "theme",
+    "panel",
+}
+
+
+def test_unknown_language_is_refused_with_those_there_are() -> None:
+    with pytest.raises(LookupError, match="en"):
+        words("xx")
+
+
+def test_every_word_that_a_script_asks_for_exists() -> None:
+    asked = set(re.findall(r"\btexts\.([a-z_]+)", SCRIPTS)) | BY_NAME
+    assert not asked - set(words("en"))
+
+
+def test_every_field_has_its_words() -> None:
+    groups = declarations(words("en"))
+    assert [len(group["fields"]) for group in groups] == [len(group.fields) for group in GROUPS]
+    assert all(field["label"] for group in groups for field in group["fields"])
