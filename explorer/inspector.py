@@ -76,11 +76,14 @@ def inspect(trace: Trace, name: str, index: Index) -> Inspection:
     if name not in QUANTITIES or QUANTITIES[name].formula is None:
         return _given(trace, name, index, value)
     expression = trace.explain(name, index)
+    cells = _cells(trace, expression)
+    if not trace.sizes["P"]:
+        expression = _as_shown(trace, expression)
     left = Ref(name, index)
     equation = f"{_latex(left, symbols=True)} = {_latex(expression, symbols=True)}"
     return Inspection(
         name, index, QUANTITIES[name].title, value, trace.computed(name, index), expression.value(trace.value),
-        False, mathml(equation), _tree(trace, expression), _cells(trace, expression),
+        False, mathml(equation), _tree(trace, expression), cells,
     )  # fmt: skip
 
 
@@ -102,6 +105,22 @@ def mathml(latex: str) -> str:
 def symbol(name: str) -> str:
     """The LaTeX symbol of a quantity or weight. Raises UnknownName."""
     return QUANTITIES[name].latex if name in QUANTITIES else weight_of(name).latex
+
+
+def _as_shown(trace: Trace, node: Expr) -> Expr:
+    """Without a cache, "all keys" and "all values" are this call's own: those are named, unless an edit tells apart."""
+    match node:
+        case Ref(name, index) if (own := QUANTITIES[name].alias if name in QUANTITIES else ""):
+            return Ref(own, index) if trace.value(own, index) == trace.value(name, index) else node
+        case Call(function, argument):
+            return Call(function, _as_shown(trace, argument))
+        case Ratio(top, bottom):
+            return Ratio(_as_shown(trace, top), _as_shown(trace, bottom))
+        case Product(factors):
+            return Product(tuple(_as_shown(trace, f) for f in factors))
+        case Sum(terms, over):
+            return Sum(tuple(_as_shown(trace, t) for t in terms), over)
+    return node
 
 
 def _cells(trace: Trace, expression: Expr) -> tuple[tuple[str, Index], ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from explorer.capture import Trace
 from explorer.draw.pooling import pool
 from explorer.inspector import Inspection, inspect, symbol
-from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, UnknownName, weight_of
+from explorer.quantities import EXPERT_WEIGHT, QUANTITIES, SCORE_TAPS, WEIGHTS, UnknownName, weight_of
 from explorer.spec import RunSpec
 from explorer.stages import STAGES
 from explorer.ui.symbols import symbol_html, symbol_text
@@ -87,6 +87,8 @@ def in_view(trace: Trace, cell: Cell, stage: int, slots: Mapping[str, int]) -> t
             moved["h"] = slots["h"] if slots["h"] // group == i else i * group
         elif letter in SLOT:
             moved[SLOT[letter]] = i
+    if expert := EXPERT_WEIGHT.fullmatch(name):
+        moved["e"] = int(expert[1])
     return stage, moved
 
 

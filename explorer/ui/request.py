@@ -17,8 +17,8 @@ from explorer.quantities import QUANTITIES, UnknownName
 from explorer.spec import PRESETS, Edit, RunSpec, SpecError
 from explorer.ui import whatif
 from explorer.ui.controls import FIELDS, Field
-from explorer.ui.reading import settle
 from explorer.ui.inspect import chosen
+from explorer.ui.reading import settle
 
 STAGE_COUNT = 8
 DEPENDED_ON = {"d_model", "h", "h_kv", "d_h"}  # while one of them is wrong, others cannot be judged
