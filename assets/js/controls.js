@@ -1,7 +1,9 @@
 // The right-hand panel: fields built from the server's declarations, and the edits in force.
 
 import {CROSS, h, icon, setText} from "./dom.js";
+import {fold} from "./fold.js";
 import {short} from "./format.js";
+import {switchWords} from "./whatif.js";
 
 const NUMBERS = new Set(["whole", "real"]);
 
@@ -71,10 +73,9 @@ export class Controls {
         this.fields.set(about.name, field);
         return field.node;
       }));
-      const title = h("h2", {}, group.title);
       return group.folds
-        ? h("details", {class: "controls", dataset: {group: group.name}}, h("summary", {}, title), fields)
-        : h("section", {class: "controls", dataset: {group: group.name}}, title, fields);
+        ? fold(group.name, {title: group.title, class: "controls folds", dataset: {group: group.name}}, fields)
+        : h("section", {class: "controls", dataset: {group: group.name}}, h("h2", {}, group.title), fields);
     });
   }
 
@@ -86,7 +87,7 @@ export class Controls {
   complain(errors) {
     for (const [name, field] of this.fields) {
       field.complain(errors[name]);
-      if (errors[name]) field.node.closest("details")?.setAttribute("open", "");
+      if (errors[name]) for (const box of [field.node.closest("details")]) if (box) box.open = true;
     }
     return Object.fromEntries(Object.entries(errors).filter(([name]) => !this.fields.has(name)));
   }
@@ -105,16 +106,26 @@ export class Edits {
     this.node = h("section", {class: "controls"}, h("h2", {}, texts.edits, " ", this.count), this.none, this.list, this.bar);
   }
 
-  update(edits) {
-    const key = JSON.stringify(edits, (_, v) => (typeof v === "number" && !Number.isFinite(v) ? String(v) : v));
+  /** edits, and switches [{s, on}]. */
+  update(edits, switches) {
+    const key = JSON.stringify([edits, switches], (_, v) => (typeof v === "number" && !Number.isFinite(v) ? String(v) : v));
     if (key === this.key) return;
     this.key = key;
-    this.anyOn = edits.some(e => e.on);
-    this.list.replaceChildren(...edits.map((edit, n) => this.item(edit, n)));
-    this.none.hidden = edits.length > 0;
-    this.bar.hidden = edits.length < 1;
-    setText(this.count, edits.length ? String(edits.length) : "");
+    const count = edits.length + switches.length;
+    this.anyOn = [...edits, ...switches].some(e => e.on);
+    this.list.replaceChildren(...switches.map((one, n) => this.switched(one, n)), ...edits.map((edit, n) => this.item(edit, n)));
+    this.none.hidden = count > 0;
+    this.bar.hidden = count < 1;
+    setText(this.count, count ? String(count) : "");
     setText(this.all, this.texts[this.anyOn ? "all_off" : "all_on"]);
+  }
+
+  switched({s, on}, n) {
+    const words = switchWords(s, this.texts);
+    return h("li", {dataset: {switchOn: s}, class: on ? "" : "off"},
+      h("label", {title: words}, h("input", {type: "checkbox", ...(on ? {checked: true} : {}), "aria-label": `${this.texts.in_force}: ${words}`, onchange: event => this.act.turnSwitch(n, event.target.checked)}),
+        h("span", {class: "edit-words"}, words)),
+      h("button", {type: "button", class: "bare", dataset: {removeSwitch: s}, "aria-label": `${this.texts.remove_switch}: ${words}`, title: this.texts.remove_switch, onclick: () => this.act.removeSwitch(n)}, icon(CROSS)));
   }
 
   item(edit, n) {

@@ -1,6 +1,7 @@
 // Puts the page together: state in, question out, answer painted.
 
 import {Board} from "./board.js";
+import {courseDownload, NormTrial, SoftmaxTrial} from "./checks.js";
 import * as colour from "./colour.js";
 import {Controls, Edits} from "./controls.js";
 import {CROSS, h, icon, setText} from "./dom.js";
@@ -11,6 +12,8 @@ import {Ledger} from "./ledger.js";
 import {BlockMap} from "./map.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
+import {Examples, setField, Tokens} from "./weights.js";
+import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
 const ADDRESS_MS = 120;
@@ -28,7 +31,12 @@ class Page {
       undo: () => this.set(s => s.undo()),
       redo: () => this.set(s => s.redo()),
       remove: n => this.set(s => s.removeEdit(n)),
-      removeAll: () => this.set(s => s.change([])),
+      removeAll: () => this.set(s => s.change([], [])),
+      toggle: (name, on) => this.set(s => s.setSwitch(name, on)),
+      only: (kind, argument, session) => this.set(s => s.setOnly(kind, argument, session)),
+      removeSwitch: n => this.set(s => s.removeSwitch(n)),
+      turnSwitch: (n, on) => this.set(s => s.turnSwitch(n, on)),
+      type: (name, text) => this.set(s => setField(s, name, text, weights => fixed.examples[weights]?.[0]?.text ?? texts.default_text)),
       turn: (n, on) => this.set(s => s.turnEdit(n, on)),
       turnAll: on => this.set(s => s.turnAll(on)),
       choose: stage => this.choose(stage),
@@ -44,8 +52,16 @@ class Page {
     this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => { this.state.select = {q, i}; }});
     this.legend = new Legend(texts);
     this.figures = new FigureBoard({address: plotly});
-    this.controls = new Controls({groups: fixed.controls, typed: (name, text) => this.set(s => s.setField(name, text))});
+    this.controls = new Controls({groups: fixed.controls, typed: act.type});
     this.edits = new Edits({texts, quantities: fixed.quantities, act});
+    this.switches = new Switches({declared: fixed.switches, texts, act});
+    this.tokens = new Tokens({texts});
+    this.examples = new Examples({examples: fixed.examples, texts, choose: text => act.type("text", text)});
+    this.controls.fields.get("text").node.after(this.examples.node);
+    const asides = {texts, ask, compose: () => this.state.request(), plotly, row: fixed.course_row};
+    this.trials = [new NormTrial(asides), new SoftmaxTrial(asides)];
+    this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
+    this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
     this.help = helpCard(texts);
     this.slices = h("div", {class: "slice-bar", hidden: true});
@@ -55,8 +71,8 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, this.stage.code, this.ledger.node),
-        h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, ...this.controls.nodes)),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
+        h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes, this.board.tip, this.help);
     element.replaceChildren(this.root);
     this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still)});
@@ -83,6 +99,13 @@ class Page {
     this.wire.send();
   }
 
+  /** From the table of effects: turn a what-if on and show where it acts. */
+  tryOut(name, stage) {
+    this.state.setSwitch(name, true);
+    this.choose(stage);
+    this.stage.head.scrollIntoView({behavior: "instant", block: "center"});
+  }
+
   choose(stage) {
     if (stage < 1 || stage > this.fixed.stages.length) return;
     this.state.stage = stage;
@@ -104,7 +127,9 @@ class Page {
     this.controls.complain({});
     if (newest) {
       this.controls.update(answer.spec, answer.derived, answer.fields);
-      this.edits.update(state.edits);
+      this.edits.update(state.edits, state.switches);
+      this.switches.update(state.switches, answer.choices);
+      this.examples.update(answer.spec);
       this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
       this.address(answer.query);
     }
@@ -115,7 +140,10 @@ class Page {
     this.legend.update(answer.panels, answer.compare);
     if (newest) this.board.accept();
     this.sliceBar(answer);
-    this.root.classList.toggle("edited", answer.edits.length > 0);
+    this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
+    this.tokens.update(answer.tokens);
+    this.trials.forEach(trial => trial.look(answer.stage));
+    this.effects.look();
     this.map.update(answer.map);
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
@@ -129,7 +157,8 @@ class Page {
     const rest = this.controls.complain(errors), general = [];
     for (const [name, message] of Object.entries(rest)) {
       const edit = this.state.edits[Number(name.split(".")[1])];
-      if (!(name.startsWith("edits.") && edit && this.board.refuse(edit, message))) general.push(message);
+      if (name === "switches") this.switches.complain(message);
+      else if (!(name.startsWith("edits.") && edit && this.board.refuse(edit, message))) general.push(message);
     }
     setText(this.trouble, general.join(" "));
     this.root.classList.add("stale");

@@ -7,23 +7,27 @@ export class State {
     Object.assign(this, {
       query: null, preset: null, spec: {}, edits: [], switches: [], stage: 1, compare: "value",
       slice: {b: 0, h: 0}, select: null, view: "walk", past: [], future: [],
+      fit: false, // whether the newest text decides B, T and padding
     });
     this.stray = new Map(); // texts in cells that are no numbers: they are kept, and never sent
   }
 
   /** The question for the server. */
   request() {
-    const {query, preset, spec, edits, switches, stage, compare, slice, select, view} = this;
+    const {query, preset, spec, edits, stage, compare, slice, select, view, fit} = this;
     const sent = edits.map(({t, i, x, on}) => ({t, i, x: Array.isArray(x) || Number.isFinite(x) ? x : String(x), on}));
-    return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view};
+    const switches = this.switches.filter(one => one.on).map(one => one.s);
+    return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view, fit};
   }
 
   /** Take over what the server made of the newest request. */
   adopt(answer) {
     this.query = this.preset = null;
+    this.fit = false;
     this.spec = {...answer.spec};
     this.edits = answer.edits.map(e => (typeof e.x === "string" ? {...e, x: Number(e.x.replace("inf", "Infinity"))} : e));
-    this.switches = answer.switches;
+    const known = this.switches.filter(one => !one.on || answer.switches.includes(one.s)), names = known.map(one => one.s);
+    this.switches = [...known, ...answer.switches.filter(s => !names.includes(s)).map(s => ({s, on: true}))];
     this.stage = answer.stage;
     this.slice = answer.slice;
     this.compare = answer.compare;
@@ -62,26 +66,48 @@ export class State {
   }
 
   turnAll(on) {
-    this.change(this.edits.map(e => ({...e, on})));
+    this.change(this.edits.map(e => ({...e, on})), this.switches.map(one => ({...one, on})));
   }
 
-  change(edits) {
+  /** Put a what-if in force, or take it out of the list. */
+  setSwitch(s, on) {
+    const others = this.switches.filter(one => one.s !== s);
+    this.change(this.edits, on ? [...others, {s, on}] : others);
+  }
+
+  /** One what-if of its kind at a time; null takes it away. Keystrokes of one `session` are one step of undo. */
+  setOnly(kind, argument, session = null) {
+    if (!session || this.session !== session) this.remember();
+    this.session = session;
+    const others = this.switches.filter(one => !one.s.startsWith(`${kind}:`));
+    this.switches = argument === null ? others : [...others, {s: `${kind}:${argument}`, on: true}];
+  }
+
+  removeSwitch(at) {
+    this.change(this.edits, this.switches.filter((_, n) => n !== at));
+  }
+
+  turnSwitch(at, on) {
+    this.change(this.edits, this.switches.with(at, {...this.switches[at], on}));
+  }
+
+  change(edits, switches = this.switches) {
     this.remember();
-    this.edits = edits;
+    Object.assign(this, {edits, switches});
   }
 
   remember() {
-    this.past.push(this.edits);
+    this.past.push({edits: this.edits, switches: this.switches});
     if (this.past.length > 200) this.past.shift();
     this.future = [];
     this.session = null;
   }
 
-  /** One step back (or forward) through the edits; false when there is none. */
+  /** One step back (or forward) through edits and what-ifs; false when there is none. */
   undo(from = this.past, to = this.future) {
     if (!from.length) return false;
-    to.push(this.edits);
-    this.edits = from.pop();
+    to.push({edits: this.edits, switches: this.switches});
+    Object.assign(this, from.pop());
     this.session = null;
     return true;
   }
