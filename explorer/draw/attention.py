@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.draw.figure import figure, layout, legend
+from explorer.draw.figure import figure, layout, legend, room
 from explorer.draw.heatmap import Pane, Style, pane_grid, state_legend
 from explorer.draw.numbers import Array, number, row
+from explorer.draw.positions import NUMBERED, Positions
 from explorer.draw.scales import GLYPHS, Figure, states
-from explorer.draw.words import say
+from explorer.draw.words import join, say
 
 MOST_HEADS = 16
 MOST_CELLS = 12_288
@@ -29,7 +30,7 @@ class Attention:
     heads:  the numbers of the heads that are drawn (shown_heads)
     values: their masked scores or probabilities, [Tq, Tk] each
     future, padded: bool [Tq, Tk], True where the mask hides a key because it comes later, or because it is padding
-    past:   keys that come from the cache; the first query stands at this position
+    tokens: how tokens are called; the first query stands at position tokens.past
     head:   the head in focus, one of `heads`
     """
 
@@ -37,7 +38,7 @@ class Attention:
     values: Sequence[Array]
     future: Array
     padded: Array
-    past: int = 0
+    tokens: Positions = NUMBERED
     head: int = 0
 
 
@@ -60,21 +61,21 @@ def shown_heads(heads: int, head: int) -> range:
 def _figure(a: Attention, key: str, scale: str, hidden: float, glyphs: tuple[str, ...], lang: str) -> Figure:
     codes = [states(values, a.future, a.padded, hidden) for values in a.values]
     side = int(np.sqrt(MOST_CELLS / len(a.heads)))
-    style = Style(scale, (say(lang, "axis.query"), say(lang, "axis.key")), key, (side, side), True, glyphs)
+    titles = say(lang, "axis.query"), say(lang, "axis.key")
+    style = Style(scale, titles, key, (side, side), True, glyphs, (a.tokens, a.tokens))
     panes = [
-        Pane(say(lang, "head", head=h), v, c, (a.past, 0)) for h, v, c in zip(a.heads, a.values, codes, strict=True)
+        Pane(say(lang, "head", head=h), v, c, (a.tokens.past, 0))
+        for h, v, c in zip(a.heads, a.values, codes, strict=True)
     ]
     data, axes = pane_grid(panes, style, lang)
     across, (queries, keys) = min(4, len(panes)), a.values[0].shape
-    each = min(260 if across < 3 else 210, 720 / across * queries / keys)
-    height = round(100 + -(-len(panes) // 4) * (max(60, each) + 30))
+    each = min(260 if across < 3 else 210, (720 - a.tokens.left) / across * queries / keys)
+    height = round(100 + a.tokens.below + -(-len(panes) // 4) * (max(60, each) + 30))
     text = say(lang, f"{key}.text", head=a.head, rows=_rows_in_words(a, codes, lang))
     data += state_legend(codes, lang)
-    return figure(key, say(lang, f"{key}.title"), text, data, layout(height, **axes, **legend()) | _room())
-
-
-def _room() -> dict[str, object]:
-    return {"margin": {"l": 48, "r": 12, "t": 50, "b": 46}}
+    shape = layout(height, **axes, **legend())
+    shape["margin"] = room({"l": 48, "r": 12, "t": 50, "b": 46}, a.tokens, left=True, below=True)
+    return figure(key, say(lang, f"{key}.title"), text, data, shape)
 
 
 def _rows_in_words(a: Attention, codes: Sequence[Array], lang: str) -> str:
@@ -91,6 +92,7 @@ def _rows_in_words(a: Attention, codes: Sequence[Array], lang: str) -> str:
         else:
             allowed = np.flatnonzero(codes_here[i] == 0)
             best = allowed[np.argsort(-values[allowed], kind="stable")[:3]]
-            shown = ", ".join(say(lang, "key.value", key=int(j), value=number(values[j])) for j in best)
-        parts.append(say(lang, "query.row", query=int(i) + a.past, row=shown))
-    return "; ".join(parts)
+            told = [say(lang, "key.value", key=a.tokens.spoken(int(j)), value=number(values[j])) for j in best]
+            shown = join(lang, "items", told)
+        parts.append(say(lang, "query.row", query=a.tokens.spoken(int(i) + a.tokens.past), row=shown))
+    return join(lang, "rows", parts)

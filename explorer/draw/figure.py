@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explorer.draw.numbers import Array, plain
+from explorer.draw.positions import Positions
 from explorer.draw.scales import PALETTE, Figure, paint, themed
 
 if TYPE_CHECKING:
@@ -78,6 +79,19 @@ def whole_axis(n: int, start: int = 0, title: str = "", most: int = 10, down: bo
     return axis
 
 
+def token_axis(tokens: Positions, count: int, title: str) -> dict[str, Any]:
+    """An axis across the figure over the `count` tokens of this call, labelled with their texts where there are any."""
+    axis = whole_axis(count, tokens.past, title)
+    step = axis["dtick"]
+    return axis | tokens.axis(range(-(-tokens.past // step) * step, tokens.past + count, step))
+
+
+def room(margin: dict[str, int], tokens: Positions, left: bool = False, below: bool = False) -> dict[str, int]:
+    """The margins with room for tokens' texts at the left or below."""
+    more = {"l": tokens.left * left, "b": tokens.below * below}
+    return {side: width + more.get(side, 0) for side, width in margin.items()}
+
+
 def value_axis(low: float, high: float, title: str = "") -> dict[str, Any]:
     """An axis of magnitudes with faint grid lines."""
     axis: dict[str, Any] = {
@@ -109,13 +123,22 @@ def heading(pane: int, text: str) -> dict[str, Any]:
 
 
 def stems(
-    name: str, at: Array, heights: Array, role: str, hover: str, pane: int = 0, shift: float = 0.0, **more: Any
+    name: str,
+    at: Array,
+    heights: Array,
+    role: str,
+    hover: str,
+    pane: int = 0,
+    shift: float = 0.0,
+    called: Sequence[Any] | None = None,
+    **more: Any,
 ) -> Trace:
     """One lollipop a value: a thin line from 0 to the value with a mark at its end, `shift` beside its place.
 
     at, heights: [n]. A height that is not finite leaves a gap. Beyond CROWD values one line joins their tops instead.
-    `hover` may use %{customdata}, the place itself.
+    `hover` may use %{customdata}: what the place is called in `called`, or the place itself.
     """
+    told = np.asarray(at).tolist() if called is None else list(called)
     n = len(at)
     s, colour, symbol = suffix(pane), PALETTE["light"][role], more.pop("symbol", "circle")
     trace: Trace = {"type": "scatter", "name": name, "xaxis": f"x{s}", "yaxis": f"y{s}", "connectgaps": False}
@@ -127,13 +150,18 @@ def stems(
             "line": line,
             "x": plain(at),
             "y": plain(heights),
-            "customdata": np.asarray(at).tolist(),
+            "customdata": told,
         }
         return trace | crowd | more
     x, y = np.full(3 * n, np.nan), np.full(3 * n, np.nan)
     x[0::3], x[1::3] = np.asarray(at) + shift, np.asarray(at) + shift
     y[0::3], y[1::3] = np.where(np.isfinite(np.asarray(heights, dtype=np.float64)), 0, np.nan), heights
-    trace |= {"mode": "lines+markers", "x": plain(x), "y": plain(y), "customdata": np.repeat(at, 3).tolist()}
+    trace |= {
+        "mode": "lines+markers",
+        "x": plain(x),
+        "y": plain(y),
+        "customdata": [name for name in told for _ in range(3)],
+    }
     trace["marker"] = {"color": colour, "size": [0, 9, 0] * n, "symbol": symbol, "opacity": 1}
     return trace | {"meta": paint(line_color=role, marker_color=role)} | more
 

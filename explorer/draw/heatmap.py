@@ -18,6 +18,7 @@ import numpy as np
 from explorer.draw.figure import Trace, heading, place, spread, suffix, whole_axis
 from explorer.draw.numbers import Array, number, plain
 from explorer.draw.pooling import centres, pool, pool_states, tile
+from explorer.draw.positions import Positions
 from explorer.draw.scales import GLYPHS, PALETTE, STATES, STRONG, STRONG_STATES, paint, scale_range, states
 from explorer.draw.words import say
 
@@ -51,6 +52,7 @@ class Style:
     most:   the most rows and columns drawn; beyond it cells are pooled
     square: keep cells square
     glyphs: what is written into a cell of each state
+    names:  how rows and columns are called, where they are tokens
     """
 
     scale: str
@@ -59,6 +61,7 @@ class Style:
     most: tuple[int, int] = (64, 96)
     square: bool = False
     glyphs: tuple[str, ...] = GLYPHS
+    names: tuple[Positions | None, Positions | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -174,10 +177,9 @@ def place_panes(
         heats += [_numbers(cells, style, limits, lang), _marks(cells, style, lang)]
         if cells.few:
             texts += _texts(cells, style, limits)
-        rows, columns = pane.values.shape
         lowest = min(other[1][0] for other in boxes if other[0] == box[0])
-        x = whole_axis(columns, pane.starts[1], style.axes[1] if box[1][0] == lowest else "", most=8)
-        y = whole_axis(rows, pane.starts[0], style.axes[0] if box[0][0] == boxes[0][0][0] else "", most=8, down=True)
+        y = _axis(pane, cells, style, 0, outer=box[0][0] == boxes[0][0][0])
+        x = _axis(pane, cells, style, 1, outer=box[1][0] == lowest)
         if style.square:
             x |= {"constrain": "domain", "constraintoward": "left"}
             y |= {"constrain": "domain", "constraintoward": "top", "scaleanchor": f"x{suffix(at)}"}
@@ -186,6 +188,17 @@ def place_panes(
     bar = {"thickness": 10, "outlinewidth": 0, "nticks": 5, "xpad": 6}
     heats[0] |= {"showscale": True, "colorbar": bar}
     return [*heats, *texts], axes
+
+
+def _axis(pane: Pane, cells: _Cells, style: Style, side: int, outer: bool) -> dict[str, Any]:
+    """The axis of rows (side 0) or columns (1); only outer ones have a title, and tokens' texts as tick labels."""
+    n, start, names = pane.values.shape[side], pane.starts[side], style.names[side]
+    axis = whole_axis(n, start, style.axes[side] if outer else "", most=8, down=side == 0)
+    if names is None or not names.texts:
+        return axis
+    drawn = (int(at) for at in cells.place["yx"[side]] if at == int(at))
+    ticks = range(-(-start // axis["dtick"]) * axis["dtick"], start + n, axis["dtick"])
+    return axis | names.axis(sorted({*drawn, *ticks}), across=side == 1) | {"showticklabels": outer}
 
 
 def state_legend(codes: Sequence[Array], lang: str) -> list[Trace]:

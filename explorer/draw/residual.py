@@ -12,11 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from explorer.draw.figure import Trace, figure, heading, layout, legend, place, spread, stems, value_axis, whole_axis
+from explorer.draw.figure import (
+    Trace,
+    figure,
+    heading,
+    layout,
+    legend,
+    place,
+    room,
+    spread,
+    stems,
+    token_axis,
+    value_axis,
+)
 from explorer.draw.heatmap import Pane, Style, place_panes
 from explorer.draw.numbers import Array, number, spoken
+from explorer.draw.positions import NUMBERED, Positions
 from explorer.draw.scales import Figure, nice_limit
-from explorer.draw.words import say
+from explorer.draw.words import join, say
 
 MOST_TOKENS = 128
 MOST_IN_WORDS = 6
@@ -57,21 +70,29 @@ def chosen_tokens(tokens: int) -> Array:
     return np.unique(np.linspace(0, tokens - 1, min(tokens, MOST_TOKENS)).round().astype(int))
 
 
-def residual_figure(streams: Sequence[Stream], updates: Sequence[Update], past: int = 0, lang: str = "en") -> Figure:
+def residual_figure(
+    streams: Sequence[Stream], updates: Sequence[Update], tokens: Positions = NUMBERED, lang: str = "en"
+) -> Figure:
     """streams: X, Y, X_next; updates: one fewer, updates[i] leads from streams[i] to streams[i+1].
 
     Panes: norms of streams and updates; cosine of each update to the stream it is added to; each update's cells.
     """
-    tokens = chosen_tokens(updates[0].values.shape[0])
-    data, axes = _norm_pane(streams, updates, tokens, past, lang)
-    more, extra = _cosine_pane(streams, updates, tokens, past, lang)
-    style = Style("signed", (say(lang, "axis.token"), say(lang, "axis.feature")), "update")
-    panes = [Pane(say(lang, "residual.cells", name=u.name), u.values, starts=(past, 0)) for u in updates]
-    boxes = [(x, (0.0, 0.36)) for x in spread(len(panes), 0.1)]
+    drawn = chosen_tokens(updates[0].values.shape[0])
+    area = 398 + tokens.below  # pixels inside the margins
+    top = (round(1 - 159 / area, 4), 1.0)
+    data, axes = _norm_pane(streams, updates, drawn, tokens, top, lang)
+    more, extra = _cosine_pane(streams, updates, drawn, tokens, top, lang)
+    titles = say(lang, "axis.token"), say(lang, "axis.feature")
+    style = Style("signed", titles, "update", names=(tokens, None))
+    panes = [Pane(say(lang, "residual.cells", name=u.name), u.values, starts=(tokens.past, 0)) for u in updates]
+    boxes = [(x, (0.0, round(143 / area, 4))) for x in spread(len(panes), 0.1)]
     cells, grid = place_panes(panes, style, lang, boxes, first=2)
     headings = [*axes.pop("annotations"), *extra.pop("annotations"), *grid.pop("annotations")]
-    shape = layout(470, **axes, **extra, **grid, annotations=headings, **legend(0.43, "bottom", "paper"))
-    text = " ".join(_in_words(streams[i], u, streams[i + 1], past, lang) for i, u in enumerate(updates))
+    shape = layout(72 + area, **axes, **extra, **grid, annotations=headings)
+    shape |= legend(round(171 / area, 4), "bottom", "paper")
+    shape["margin"] = room(shape["margin"], tokens, left=True)
+    told = [_in_words(streams[i], u, streams[i + 1], tokens, lang) for i, u in enumerate(updates)]
+    text = join(lang, "sentences", told)
     return figure("residual", say(lang, "residual.title"), text, [*data, *more, *cells], shape)
 
 
@@ -80,16 +101,16 @@ def _beside(i: int, n: int) -> float:
     return (i - (n - 1) / 2) * min(0.16, 0.8 / n)
 
 
-def _token_axis(tokens: Array, past: int, lang: str) -> dict[str, Any]:
-    return whole_axis(int(tokens[-1]) + 1, past, say(lang, "axis.token"))
+def _token_axis(drawn: Array, tokens: Positions, lang: str) -> dict[str, Any]:
+    return token_axis(tokens, int(drawn[-1]) + 1, say(lang, "axis.token"))
 
 
-TOP = (0.6, 1.0)
+Box = tuple[float, float]
 SYMBOLS = ("circle-open", "circle", "square")
 
 
 def _norm_pane(
-    streams: Sequence[Stream], updates: Sequence[Update], tokens: Array, past: int, lang: str
+    streams: Sequence[Stream], updates: Sequence[Update], drawn: Array, tokens: Positions, box: Box, lang: str
 ) -> tuple[list[Trace], dict[str, Any]]:
     series: list[tuple[str, str, Array, str]] = []
     for i, stream in enumerate(streams):
@@ -99,33 +120,34 @@ def _norm_pane(
     data = []
     for i, (name, role, lengths, symbol) in enumerate(series):
         hover = say(lang, "norm.hover", name=name)
-        shift = _beside(i, len(series))
-        data.append(stems(name, tokens + past, lengths[tokens], role, hover, shift=shift, symbol=symbol))
+        more: dict[str, Any] = {"shift": _beside(i, len(series)), "symbol": symbol, "called": tokens.labels(drawn + tokens.past)}
+        data.append(stems(name, drawn + tokens.past, lengths[drawn], role, hover, **more))
     axes: dict[str, Any] = {}
     top = nice_limit(*(lengths for _, _, lengths, _ in series))
     y = value_axis(0, 1.06 * top, say(lang, "axis.norm"))
-    place(axes, 0, _token_axis(tokens, past, lang), y, (spread(2, 0.1)[0], TOP))
+    place(axes, 0, _token_axis(drawn, tokens, lang), y, (spread(2, 0.1)[0], box))
     return data, axes | {"annotations": [heading(0, say(lang, "residual.norms"))]}
 
 
 def _cosine_pane(
-    streams: Sequence[Stream], updates: Sequence[Update], tokens: Array, past: int, lang: str
+    streams: Sequence[Stream], updates: Sequence[Update], drawn: Array, tokens: Positions, box: Box, lang: str
 ) -> tuple[list[Trace], dict[str, Any]]:
     data = []
     for i, update in enumerate(updates):
-        values = cosines(update.values, streams[i].values)[tokens]
+        values = cosines(update.values, streams[i].values)[drawn]
         hover = say(lang, "cosine.hover", name=update.name, stream=streams[i].name)
         more: dict[str, Any] = {"shift": _beside(i, len(updates)), "symbol": "diamond", "showlegend": False}
-        data.append(stems(update.name, tokens + past, values, update.role, hover, pane=1, **more))
+        more["called"] = tokens.labels(drawn + tokens.past)
+        data.append(stems(update.name, drawn + tokens.past, values, update.role, hover, pane=1, **more))
     axes: dict[str, Any] = {}
-    box = (spread(2, 0.1)[1], TOP)
-    place(axes, 1, _token_axis(tokens, past, lang), value_axis(-1.08, 1.08, say(lang, "axis.cosine")), box)
+    y = value_axis(-1.08, 1.08, say(lang, "axis.cosine"))
+    place(axes, 1, _token_axis(drawn, tokens, lang), y, (spread(2, 0.1)[1], box))
     return data, axes | {"annotations": [heading(1, say(lang, "residual.cosine"))]}
 
 
-def _in_words(before: Stream, update: Update, after: Stream, past: int, lang: str) -> str:
-    tokens = len(update.values)
-    chosen = np.unique(np.linspace(0, tokens - 1, min(tokens, MOST_IN_WORDS)).round().astype(int))
+def _in_words(before: Stream, update: Update, after: Stream, tokens: Positions, lang: str) -> str:
+    count = len(update.values)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_IN_WORDS)).round().astype(int))
     lengths = [norms(x.values) for x in (before, update, after)]
     cosine = cosines(update.values, before.values)
     parts = []
@@ -133,6 +155,7 @@ def _in_words(before: Stream, update: Update, after: Stream, past: int, lang: st
         turned = {"cosine": number(cosine[t])} if np.isfinite(cosine[t]) else {}
         before_t, update_t, after_t = (float(x[t]) for x in lengths)
         key = "residual.text" if turned else "residual.text.flat"
-        parts.append(say(lang, key, token=int(t) + past, before=before_t, update=update_t, after=after_t, **turned))
+        token = tokens.spoken(int(t) + tokens.past)
+        parts.append(say(lang, key, token=token, before=before_t, update=update_t, after=after_t, **turned))
     names = {"name": spoken(update.name), "before": spoken(before.name), "after": spoken(after.name)}
-    return say(lang, "residual.part", **names, tokens="; ".join(parts))
+    return say(lang, "residual.part", **names, tokens=join(lang, "rows", parts))

@@ -17,8 +17,9 @@ import numpy as np
 
 from explorer.draw.figure import LINE, Trace, figure, layout, legend
 from explorer.draw.numbers import Array, number, plain, row
+from explorer.draw.positions import NUMBERED, SLANT, Positions
 from explorer.draw.scales import PALETTE, Figure, paint
-from explorer.draw.words import say
+from explorer.draw.words import join, say
 
 MOST_CIRCLES = 12  # a tensor; with queries and keys that makes 24
 PITCH = 2.6  # from one middle to the next, in radii of the largest circle
@@ -67,30 +68,30 @@ class Circle:
 
 
 def rope_figure(
-    turns: Sequence[Turn], angles: Array, past: int = 0, pair: int | None = None, lang: str = "en"
+    turns: Sequence[Turn], angles: Array, tokens: Positions = NUMBERED, pair: int | None = None, lang: str = "en"
 ) -> Figure:
     """The grid of circles: a row for each tensor and pair, a column for each token.
 
     turns:  queries and keys
     angles: [T, Dh/2] radians that RoPE turns each pair of each token, whole turns included
-    past:   the position of the first token
+    tokens: how tokens are called
     pair:   one pair only; None shows the fastest and a slower one
     """
-    tokens, pairs = shown_cells(angles.shape[0], angles.shape[1], pair)
+    drawn, pairs = shown_cells(angles.shape[0], angles.shape[1], pair)
     rows = [(turn, p) for turn in turns for p in pairs]
     circles = [
         _circle(turn, p, t, (PITCH * column, -PITCH * line), angles)
         for line, (turn, p) in enumerate(rows)
-        for column, t in enumerate(tokens)
+        for column, t in enumerate(drawn)
     ]
     longest = max(c.length for c in circles) or 1.0
     data: list[Trace] = [_rings(circles, longest)]
     for turn in turns:
         own = [c for c in circles if c.turn is turn]
-        data += [_arrows(own, past, longest, lang, after) for after in (False, True)]
+        data += [_arrows(own, tokens, longest, lang, after) for after in (False, True)]
     data += [_arcs(circles), _labels(circles, lang)]
-    text = " ".join(_in_words(c, past, lang) for c in circles)
-    return figure("rope", say(lang, "rope.title"), text, data, _layout(rows, tokens, past, lang))
+    text = join(lang, "sentences", [_in_words(c, tokens, lang) for c in circles])
+    return figure("rope", say(lang, "rope.title"), text, data, _layout(rows, drawn, tokens, lang))
 
 
 def shown_cells(tokens: int, pairs: int, pair: int | None) -> tuple[list[int], list[int]]:
@@ -146,7 +147,7 @@ def _arcs(circles: Sequence[Circle]) -> Trace:
     return {**_path(circles, [ARC] * len(circles), sweeps), "line": line, "meta": paint(line_color="muted")}
 
 
-def _arrows(circles: Sequence[Circle], past: int, longest: float, lang: str, after: bool) -> Trace:
+def _arrows(circles: Sequence[Circle], tokens: Positions, longest: float, lang: str, after: bool) -> Trace:
     """One trace of arrows, three points each: the middle, the tip, a gap."""
     turn = circles[0].turn
     x, y = np.full(3 * len(circles), np.nan), np.full(3 * len(circles), np.nan)
@@ -156,7 +157,8 @@ def _arrows(circles: Sequence[Circle], past: int, longest: float, lang: str, aft
         x[3 * i : 3 * i + 2] = c.middle[0], c.middle[0] + end[0] / longest
         y[3 * i : 3 * i + 2] = c.middle[1], c.middle[1] + end[1] / longest
         features = [c.pair, c.pair + turn.before.shape[1] // 2]
-        custom += [[c.token + past, *features, row(end), number(np.hypot(*end)), number(np.degrees(c.angle))]] * 3
+        at = tokens.labels([c.token + tokens.past])[0]
+        custom += [[at, *features, row(end), number(np.hypot(*end)), number(np.degrees(c.angle))]] * 3
     colour, key = PALETTE["light"][turn.role], "after" if after else "before"
     return {
         "type": "scatter",
@@ -192,20 +194,25 @@ def _labels(circles: Sequence[Circle], lang: str) -> Trace:
     }
 
 
-def _in_words(c: Circle, past: int, lang: str) -> str:
+def _in_words(c: Circle, tokens: Positions, lang: str) -> str:
     key = "rope.text" if c.agrees else "rope.text.edited"
-    where = {"name": c.turn.name, "pair": c.pair, "position": c.token + past}
+    where = {"name": c.turn.name, "pair": c.pair, "position": tokens.spoken(c.token + tokens.past)}
     return say(lang, key, **where, before=c.before, after=c.after, degrees=number(np.degrees(c.angle)))
 
 
-def _layout(rows: Sequence[tuple[Turn, int]], tokens: Sequence[int], past: int, lang: str) -> dict[str, Any]:
-    width, height = PITCH * (len(tokens) - 1), PITCH * (len(rows) - 1)
+def _column(position: int, tokens: Positions, lang: str) -> str:
+    """What stands above a column: the token where its text is known, else its position."""
+    return tokens.label(position) if tokens.text(position) else say(lang, "position", position=position)
+
+
+def _layout(rows: Sequence[tuple[Turn, int]], drawn: Sequence[int], tokens: Positions, lang: str) -> dict[str, Any]:
+    width, height = PITCH * (len(drawn) - 1), PITCH * (len(rows) - 1)
     bare = {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True, "constrain": "domain"}
     x: dict[str, Any] = {
         **bare,
         "range": [-1.3, width + 1.3],
-        "tickvals": [PITCH * i for i in range(len(tokens))],
-        "ticktext": [say(lang, "position", position=t + past) for t in tokens],
+        "tickvals": [PITCH * i for i in range(len(drawn))],
+        "ticktext": [_column(t + tokens.past, tokens, lang) for t in drawn],
         "side": "top",
     }
     y: dict[str, Any] = {
@@ -215,9 +222,12 @@ def _layout(rows: Sequence[tuple[Turn, int]], tokens: Sequence[int], past: int, 
         "ticktext": [say(lang, "rope.row", name=turn.name, pair=p) for turn, p in rows],
         "scaleanchor": "x",
     }
-    pixels = min(170, 760 / len(tokens))
-    margin = {"l": 64, "r": 12, "t": 30, "b": 44}
-    shape = layout(round(90 + pixels * len(rows)), xaxis=x, yaxis=y, **legend(-0.02, "top", "paper"))
+    pixels = min(170, 760 / len(drawn))
+    slanted = tokens.below if len(drawn) > 6 else 0
+    margin = {"l": 64, "r": 12, "t": 30 + slanted, "b": 44}
+    if slanted:
+        x["tickangle"] = -SLANT
+    shape = layout(round(90 + slanted + pixels * len(rows)), xaxis=x, yaxis=y, **legend(-0.02, "top", "paper"))
     shape["legend"].pop("itemsizing")  # an arrow enlarged to the constant size hides its line
     labels = " ".join([*x["ticktext"], *y["ticktext"]])  # so that a change of labels alone shows as one of the layout
     return shape | {"margin": margin, "meta": {"labels": labels}}

@@ -1,6 +1,6 @@
 """The words in figures: titles, axis names, hover texts and text equivalents, by language.
 
-Purpose: keep every sentence out of the drawing code, in `en.md` (and later `zh.md`) beside it.
+Purpose: keep every sentence out of the drawing code, in `en.md` and `zh.md` beside it.
 Must not know: what is drawn.
 
 Form of the file: `## key` opens an entry, the lines below it are its text, placeholders are written `{name}` or
@@ -9,8 +9,8 @@ Form of the file: `## key` opens an entry, the lines below it are its text, plac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +43,8 @@ def words(lang: str = "en") -> Words:
 def say(lang: str, key: str, /, **values: Any) -> str:
     """The text of `key` with its placeholders filled; raises KeyError or ValueError when they do not match."""
     return WRITER.write(words(lang)[key], values)
+
+
+def join(lang: str, kind: str, parts: Sequence[str]) -> str:
+    """Parts one after another, as this language separates them. kind: "items", "rows" or "sentences"."""
+    return reduce(lambda a, b: say(lang, f"join.{kind}", a=a, b=b), parts) if parts else ""

@@ -46,7 +46,7 @@ def describe(look: Look) -> dict[str, Any]:
         "expected": x + update,
         "computed": look.holds("resid_mid", y, x + update),
     }
-    return {"t": look.position, **sums, **comparison(x, update)}
+    return {"t": look.name, **sums, **comparison(x, update)}
 
 
 STAGE = Stage(

@@ -32,10 +32,10 @@ def describe(look: Look) -> dict[str, Any]:
     blend = p @ values
     best = int(np.nanargmax(np.where(np.isnan(p), -np.inf, p)))
     return {
-        "t": look.position,
+        "t": look.name,
         "h": look.h,
         "p": p,
-        "best": best,
+        "best": look.tokens.called(best),
         "p_best": float(p[best]),
         "total": float(p.sum()),
         "blind": bool(np.all(look.masked[look.t]) and not p.any()),

@@ -31,7 +31,7 @@ def describe(look: Look) -> dict[str, Any]:
     lengths = norms(shares)
     best = int(lengths.argmax())
     return {
-        "t": look.position,
+        "t": look.name,
         "heads": look.n["H"],
         "features": look.n["Dh"],
         "width": look.n["C"],

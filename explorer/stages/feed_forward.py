@@ -54,7 +54,7 @@ def describe(look: Look) -> dict[str, Any]:
     """What the token's features become, and what that adds."""
     y, update, output = look.token("resid_mid"), look.token("ffn_out"), look.token("resid_post")
     common = {
-        "t": look.position,
+        "t": look.name,
         "y_norm": look.token("ffn_norm"),
         "width": look.n["D"],
         "y": y,

@@ -31,13 +31,13 @@ O_ATTN, X_NEXT, HIDDEN = "O<sub>attn</sub>", "X<sub>next</sub>", "SiLU(G)⊙U"
 def norm(look: Look, lang: str = "en") -> Figure:
     """RMS of each token before and after the first RMSNorm."""
     before, after = (look.trace[name][look.b] for name in ("resid_pre", "attn_norm"))
-    return norm_figure(("X", before), ("X̄", after), look.past, lang)
+    return norm_figure(("X", before), ("X̄", after), look.tokens, lang)
 
 
 def projections(look: Look, lang: str = "en") -> Figure:
     """Length of every head's query, key and value vectors."""
     parts = [(name.upper(), look.trace[name][look.b]) for name in ("q", "k", "v")]
-    return projections_figure(parts, look.past, lang)
+    return projections_figure(parts, look.tokens, lang)
 
 
 def rope(look: Look, lang: str = "en", pair: int | None = None) -> Figure:
@@ -46,7 +46,7 @@ def rope(look: Look, lang: str = "en", pair: int | None = None) -> Figure:
         Turn(x.upper(), x, look.head(f"{x}_norm"), look.head(f"{x}_rot"), f"{x}_rot" in look.trace.edited)
         for x in ("q", "k")
     ]
-    return rope_figure(turns, look.angles, look.past, pair, lang)
+    return rope_figure(turns, look.angles, look.tokens, pair, lang)
 
 
 def masked_scores(look: Look, lang: str = "en") -> Figure:
@@ -63,14 +63,14 @@ def _attention(look: Look, name: str) -> Attention:
     """The heads that are drawn, taken one by one so that a long run never makes all of its scores."""
     heads = list(shown_heads(look.n["H"], look.h))
     values = [look.trace.rows(name, look.b, h) for h in heads]
-    return Attention(heads, values, look.future, look.padded, look.past, look.h)
+    return Attention(heads, values, look.future, look.padded, look.tokens, look.h)
 
 
 def attn_out(look: Look, lang: str = "en") -> Figure:
     """The attention update and how much each head contributes to it."""
     w_o = look.trace.weights["self_attn.o_proj.weight"]
     shares = norms(head_contributions(look.trace["concat"][look.b], w_o, look.n["H"]))
-    return attn_out_figure(look.trace["attn_out"][look.b], shares, look.past, lang)
+    return attn_out_figure(look.trace["attn_out"][look.b], shares, look.tokens, lang)
 
 
 def residual(look: Look, lang: str = "en") -> Figure:
@@ -80,7 +80,7 @@ def residual(look: Look, lang: str = "en") -> Figure:
     return residual_figure(
         [Stream(symbol, look.trace[name][look.b]) for symbol, name in streams],
         [Update(symbol, role, look.trace[name][look.b]) for symbol, role, name in updates],
-        look.past,
+        look.tokens,
         lang,
     )
 
@@ -90,7 +90,7 @@ def swiglu(look: Look, lang: str = "en") -> Figure:
     if look.trace.moe:
         raise ValueError("This run uses experts, so there is no single gate. Ask for the figure 'router' instead.")
     parts = [("G", "gate"), ("U", "up"), (HIDDEN, "hidden")]
-    return swiglu_figure([(symbol, look.trace[name][look.b]) for symbol, name in parts], look.past, lang)
+    return swiglu_figure([(symbol, look.trace[name][look.b]) for symbol, name in parts], look.tokens, lang)
 
 
 def router(look: Look, lang: str = "en") -> Figure:
@@ -98,7 +98,7 @@ def router(look: Look, lang: str = "en") -> Figure:
     if not look.trace.moe:
         raise ValueError("This run is dense, so there is no router. Set experts, for example RunSpec(experts=4).")
     probs, index, weight = (look.trace[name][look.b] for name in ("router_probs", "expert_index", "expert_weight"))
-    return router_figure(probs, index, weight, look.past, lang)
+    return router_figure(probs, index, weight, look.tokens, lang)
 
 
 DRAWINGS: dict[str, Callable[..., Figure]] = {

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from explorer.draw.positions import Positions
+
 if TYPE_CHECKING:
     from explorer.capture import Trace
 
@@ -59,6 +61,17 @@ class Look:
     def position(self) -> int:
         """Where the token stands, cached tokens counted."""
         return self.past + self.t
+
+    @cached_property
+    def tokens(self) -> Positions:
+        """How this batch row's tokens are called."""
+        texts = self.trace.tokens
+        return Positions(self.past, texts[self.b] if texts else ())
+
+    @property
+    def name(self) -> str | int:
+        """The token in a sentence: its position, with its text where one was read."""
+        return self.tokens.called(self.position)
 
     @property
     def kv(self) -> int:

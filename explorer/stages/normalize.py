@@ -30,7 +30,7 @@ def describe(look: Look) -> dict[str, Any]:
     gamma = look.trace.weights["input_layernorm.weight"]
     before = rms(look.trace["resid_pre"][look.b])
     return {
-        "t": look.position,
+        "t": look.name,
         "x": x,
         "mean_square": float(np.mean(x**2)),
         "rms": float(rms(x)),

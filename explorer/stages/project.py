@@ -28,7 +28,7 @@ def describe(look: Look) -> dict[str, Any]:
     q, k = look.vector("q"), look.vector("k")
     n = look.n
     return {
-        "t": look.position,
+        "t": look.name,
         "width": n["D"],
         "heads": n["H"],
         "kv_heads": n["Hkv"],

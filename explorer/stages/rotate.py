@@ -34,7 +34,7 @@ def describe(look: Look) -> dict[str, Any]:
     before, after = look.vector("q_norm")[[0, half]], look.vector("q_rot")[[0, half]]
     angle = float(look.angles[look.t, 0])
     return {
-        "t": look.position,
+        "t": look.name,
         "h": look.h,
         "half": half,
         "angle": float(np.degrees(angle)),

@@ -55,9 +55,9 @@ def describe(look: Look) -> dict[str, Any]:
     computed = look.holds("scores", scores[j], dot / scale)
     opened, padding = bool((~hidden & look.masked).any()), bool(look.padded.any())
     return {
-        "t": look.position,
+        "t": look.name,
         "h": look.h,
-        "j": j,
+        "j": look.tokens.called(j),
         "blind": blind,
         "fits": not blind and computed,
         "replaced": not blind and not computed,

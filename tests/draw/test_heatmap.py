@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.draw.attention import Attention, masked_scores_figure, probs_figure, shown_heads
+from explorer.draw.positions import Positions
 from explorer.draw.scales import FUTURE, INFINITY, MINUS_INFINITY, NOT_A_NUMBER, PADDED, PALETTE
 
 INF = np.inf
@@ -19,7 +20,7 @@ def attention(
     queries, keys = values.shape[1:]
     future = np.arange(keys)[None] > past + np.arange(queries)[:, None]
     padded = (np.arange(keys)[None] < padding) & ~future
-    return Attention(heads or list(range(len(values))), values, future, padded, past, head)
+    return Attention(heads or list(range(len(values))), values, future, padded, Positions(past), head)
 
 
 def written(figure: dict) -> list[str]:

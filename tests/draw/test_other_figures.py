@@ -8,6 +8,7 @@ import pytest
 
 from explorer.draw.figure import to_plotly
 from explorer.draw.norms import norm_comparison_figure, norm_figure, projections_figure
+from explorer.draw.positions import Positions
 from explorer.draw.residual import norms
 from explorer.draw.router import expert_load, router_figure
 from explorer.draw.scales import PALETTE
@@ -25,7 +26,7 @@ RANDOM = np.random.default_rng(5)
 def test_norm_figure() -> None:
     x = RANDOM.normal(size=(3, 8)) * [[1], [2], [5]]
     normed = x / np.sqrt((x**2).mean(1, keepdims=True))
-    figure = norm_figure(("X", x), ("X̄", normed), past=4)
+    figure = norm_figure(("X", x), ("X̄", normed), tokens=Positions(4))
     line, before, after = figure["data"]
     assert before["y"][1::3] == pytest.approx([np.linalg.norm(r) / 8**0.5 for r in x], rel=1e-6)
     assert after["y"][1::3] == pytest.approx([1, 1, 1], rel=1e-6)
@@ -74,7 +75,7 @@ def test_swiglu_figure() -> None:
 def test_router_figure() -> None:
     probs = np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]])
     index, weight = np.array([[1, 2], [0, 2]]), np.array([[2 / 3, 1 / 3], [0.625, 0.375]])
-    figure = router_figure(probs, index, weight, past=1)
+    figure = router_figure(probs, index, weight, tokens=Positions(1))
     heat, (chosen, load) = figure["data"][0], figure["data"][-2:]
     assert np.array(heat["z"]) == pytest.approx(probs)
     assert (heat["zmin"], heat["zmax"]) == (0, 1)

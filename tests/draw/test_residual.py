@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.draw.figure import CROWD
+from explorer.draw.positions import Positions
 from explorer.draw.residual import Stream, Update, chosen_tokens, cosines, norms, residual_figure
 
 X = np.array([[1.0, 1], [1, -1]])
@@ -19,7 +20,7 @@ def toy(x: np.ndarray = X, o: np.ndarray = O, f: np.ndarray = F, past: int = 0) 
     return residual_figure(
         [Stream("X", x), Stream("Y", x + o), Stream("Z", x + o + f)],
         [Update("O", "attn", o), Update("F", "ffn", f)],
-        past,
+        Positions(past),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from explorer.draw.positions import Positions
 from explorer.draw.rope import ARC, PITCH, Turn, measured_turn, rope_figure, shown_cells
 
 
@@ -74,7 +75,7 @@ def test_random_heads_against_complex_numbers() -> None:
     q, k = source.normal(size=(2, 5, 4))
     angles = np.arange(5)[:, None] * np.array([1.0, 0.3])
     turns = [Turn("Q", "q", q, turned(q, angles)), Turn("K", "k", k, turned(k, angles))]
-    figure = rope_figure(turns, angles, past=7)
+    figure = rope_figure(turns, angles, tokens=Positions(7))
     pairs = [(x[:, i] + 1j * x[:, i + 2]) for x in (q, k) for i in range(2)]
     longest = max(np.abs(p).max() for p in pairs)
     expected = np.concatenate([p * np.exp(1j * angles[:, i % 2]) for i, p in enumerate(pairs)]) / longest
@@ -128,5 +129,5 @@ def test_what_is_shown(sizes: tuple[int, int], pair: int | None, tokens: list[in
 
 def test_a_change_of_labels_changes_the_layout() -> None:
     turns = [Turn("Q", "q", X, turned(X, QUARTER))]
-    one, two = (rope_figure(turns, QUARTER, past=p)["layout"] for p in (0, 1))
+    one, two = (rope_figure(turns, QUARTER, tokens=Positions(p))["layout"] for p in (0, 1))
     assert one["meta"] != two["meta"]

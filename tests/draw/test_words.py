@@ -30,7 +30,7 @@ def test_same_entries_and_placeholders_in_every_language(lang: str) -> None:
 
 def test_every_entry_is_named_in_the_code() -> None:
     """Keys are written out, or made of a family and a member that are."""
-    families = {"state": r'f"state\.', "compare": r'f"compare\.', "rope.hover": r'f"rope\.hover\.'}
+    families = {"state": r'f"state\.', "compare": r'f"compare\.', "rope.hover": r'f"rope\.hover\.', "join": r'f"join\.'}
     members = re.compile(r"\.(pooled|state|states)$")
     for key in words("en"):
         stem = members.sub("", key)
