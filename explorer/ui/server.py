@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from gradio.route_utils import FnIndexInferError
 from starlette.middleware import Middleware
 
 from explorer.ui import access
@@ -40,7 +41,7 @@ ENDPOINT = re.compile(
     r"/gradio_api/(?P<name>component_server|queue/join|queue/data|heartbeat|info|openapi\.json|mcp"
     r"|(?P<verb>call/v2|call|run|api)/(?P<api>trace|ledger|figure|generate)(?P<event>/.+)?)(?=/|$)"
 )
-UNDERSTANDING = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
+UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 SECURITY = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -131,11 +132,13 @@ class Guard:
         try:
             await self.app(scope, exchange.receive, exchange.send)
         except TooLarge:
-            await exchange.refuse(413, f"A request may have {BODY:,} bytes.")
+            pass
         except UNDERSTANDING as error:
             if exchange.begun:
                 raise
             await exchange.refuse(400, f"The request could not be understood ({type(error).__name__}).")
+        if exchange.too_large and not exchange.begun:
+            await exchange.refuse(413, f"A request may have {BODY:,} bytes.")
 
 
 def name_of(path: str) -> str | None:
@@ -157,7 +160,7 @@ class Exchange:
 
     def __init__(self, call: access.Call, receive: Receive, send: Send) -> None:
         self.call, self._receive, self._send = call, receive, send
-        self.begun = False
+        self.begun = self.too_large = False
         self._start: Message | None = None  # of an HTML page, held back until its length is known
         self._page = b""
 
@@ -171,10 +174,16 @@ class Exchange:
         message = await self._receive()
         self.call.bytes_in += len(message.get("body", b""))
         if self.call.bytes_in > BODY:
+            self.too_large = True
             raise TooLarge
         return message
 
     async def send(self, message: Message) -> None:
+        if self.too_large and not self.begun:
+            return  # Gradio's own words about a body that it could not read to its end
+        await self._forward(message)
+
+    async def _forward(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             await self._begin(message)
         elif self._start is not None:
@@ -217,12 +226,13 @@ class Exchange:
             self.call.outcome = "refused"
         self.call.bytes_out += len(body)
 
-    async def answer(self, status: int, content: object) -> None:
+    async def answer(self, status: int, content: object, *headers: tuple[bytes, bytes]) -> None:
         body = json.dumps(content).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        about = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+        await self._forward({"type": "http.response.start", "status": status, "headers": about})
+        await self._forward({"type": "http.response.body", "body": body})
 
     async def refuse(self, status: int, detail: str, outcome: str = "refused") -> None:
-        await self.answer(status, {"detail": detail})
+        """An answer of ours. The rest of the request may still be on its way, so the connection ends here."""
+        await self.answer(status, {"detail": detail}, (b"connection", b"close"))
         self.call.outcome = outcome

@@ -1,0 +1,196 @@
+"""The layer before Gradio: bounds, headers, health, the log without content, and refusals instead of server errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from explorer.ui.server import BODY, Crowd, Guard, name_of
+from tests.api.conftest import Running
+
+
+def test_health(http: httpx.Client) -> None:
+    reply = http.get("healthz")
+    assert (reply.status_code, reply.json()["status"]) == (200, "ok")
+
+
+def test_the_page_has_a_policy_that_its_own_scripts_satisfy(http: httpx.Client) -> None:
+    first, second = http.get(""), http.get("")
+    policies = [reply.headers["content-security-policy"] for reply in (first, second)]
+    nonces = [re.search(r"script-src 'self' 'nonce-([\w-]{20,})' 'unsafe-eval';", policy)[1] for policy in policies]  # type: ignore[index]
+    assert nonces[0] != nonces[1]
+    assert policies[0].startswith("default-src 'none';")
+    tags = re.findall(r"<script[^>]*>", first.text)
+    assert len(tags) >= 3
+    assert all(f'nonce="{nonces[0]}"' in tag for tag in tags)
+    assert int(first.headers["content-length"]) == len(first.content)
+    assert first.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path", ["upload", "deep_link", "proxy=https://example.org/x", "vibe-code", "stream/a/b/c/playlist.m3u8", "runs"]
+)
+def test_what_is_of_no_use_here_is_closed(http: httpx.Client, path: str) -> None:
+    for method in ("GET", "POST"):
+        reply = http.request(method, f"gradio_api/{path}", files={"files": b"x"} if method == "POST" else None)
+        assert (reply.status_code, reply.json()) == (404, {"detail": "There is nothing here."})
+
+
+def test_files_outside_of_the_assets_are_not_served(http: httpx.Client) -> None:
+    for path in ("/etc/passwd", "app.py", "../app.py", "explorer/spec.py", "requirements.txt"):
+        assert http.get(f"gradio_api/file={path}").status_code in (403, 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("call/v2/nothing", {}),
+        ("call/v2/trace", {"setings": {}}),
+        ("call/v2/generate", {}),
+        ("call/nothing", {"data": []}),
+        ("component_server", {}),
+        ("component_server", []),
+        ("component_server", {"session_hash": "a", "component_id": 999, "fn_name": "update", "data": ""}),
+        ("component_server", {"session_hash": [], "component_id": "x", "fn_name": "__class__", "data": ""}),
+        ("queue/join", {"data": [], "session_hash": "a", "fn_index": 999}),
+        ("queue/join", {"data": "x"}),
+        ("reset", {}),
+        ("cancel", {}),
+        ("run/nothing", {"data": [1]}),
+    ],
+)
+def test_malformed_requests_are_the_askers_fault(http: httpx.Client, path: str, body: object) -> None:
+    reply = http.post(f"gradio_api/{path}", json=body)
+    assert 400 <= reply.status_code < 500, (reply.status_code, reply.text)
+    assert "Traceback" not in reply.text
+    assert "site-packages" not in reply.text
+
+
+def test_bodies_that_are_no_json(http: httpx.Client) -> None:
+    for path in ("component_server", "call/trace", "call/v2/trace", "queue/join"):
+        for content in (b"", b"{", b"\xff\xfe", b"[" * 5000):
+            reply = http.post(f"gradio_api/{path}", content=content, headers={"content-type": "application/json"})
+            assert 400 <= reply.status_code < 500, (path, content[:5], reply.status_code)
+
+
+def test_large_bodies_are_refused_announced_or_not(http: httpx.Client) -> None:
+    large = b'{"data": ["' + b"x" * BODY + b'"]}'
+    assert http.post("gradio_api/call/trace", content=large).status_code == 413
+
+    def in_pieces() -> Any:
+        for at in range(0, len(large), 65536):
+            yield large[at : at + 65536]
+
+    reply = http.post("gradio_api/call/trace", content=in_pieces(), headers={"content-type": "application/json"})
+    assert reply.status_code == 413
+    assert http.post("gradio_api/call/trace", json={"data": ["x" * (BODY // 2), None, None]}).status_code == 200
+
+
+def test_the_log_says_what_happened_and_nothing_of_what_was_written(running: Running, http: httpx.Client) -> None:
+    secret = "privatewords"
+    before = len(running.entries())
+    http.get(f"?v=1&text={secret}")
+    http.get(f"gradio_api/{secret}")
+    http.post(f"gradio_api/call/{secret}", json={"data": [secret]})
+    http.post("gradio_api/call/trace", json={"data": [f"text={secret}&T={secret}", {secret: secret}, [secret]]})
+    http.get("healthz")
+    entries = running.entries()[before:]
+    assert [e["endpoint"] for e in entries if e["endpoint"] != "trace"] == [
+        "page",
+        "other",
+        "other",
+        "call trace",
+        "health",
+    ]
+    assert all(set(e) <= {"time", "endpoint", "ms", "outcome", "status", "in", "out"} for e in entries)
+    assert entries[2]["outcome"] == "refused"
+    assert secret not in running.log.read_text(encoding="utf-8")
+    assert secret not in running.server.output()
+
+
+def test_names_in_the_log_come_from_a_list() -> None:
+    assert name_of("/gradio_api/call/trace/0123abc") == "result trace"
+    assert name_of("/gradio_api/call/v2/figure") == "call figure"
+    assert name_of("/gradio_api/component_server") == "update"
+    assert name_of("/gradio_api/heartbeat/0123abc") == "heartbeat"
+    assert name_of("/gradio_api/callous") == name_of("/gradio_api/call/other") == "other"
+    assert name_of("/assets/index.js") is name_of("/gradio_api/file=assets/js/main.js") is None
+
+
+# --------------------------------------------------------------------------------------------------- without a network
+
+
+def ask(guard: Guard, path: str = "/gradio_api/component_server", body: bytes = b"{}") -> Awaitable[tuple[int, Any]]:
+    """One request straight to the layer -> (status, JSON)."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def go() -> tuple[int, Any]:
+        scope = {"type": "http", "path": path, "root_path": "", "method": "POST", "headers": []}
+        await guard(scope, receive, send)
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    return go()
+
+
+def replying(wait: Callable[[], Awaitable[None]]) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+        await send({"type": "http.response.body", "body": b'{"ok":true}'})
+
+    return app
+
+
+def test_a_few_compute_some_wait_and_the_rest_are_told_so() -> None:
+    running_now, most = 0, 0
+
+    async def wait() -> None:
+        nonlocal running_now, most
+        running_now += 1
+        most = max(most, running_now)
+        await asyncio.sleep(0.02)
+        running_now -= 1
+
+    async def crowd() -> list[tuple[int, Any]]:
+        guard = Guard(replying(wait), Crowd(at_once=2, most_waiting=5))
+        return list(await asyncio.gather(*(ask(guard) for _ in range(12))))
+
+    replies = asyncio.run(crowd())
+    assert [status for status, _ in replies].count(200) == 7
+    assert [status for status, _ in replies].count(503) == 5
+    assert most == 2
+    assert replies[-1][1]["detail"].startswith("The server is busy.")
+
+
+def test_a_place_is_given_back_after_an_error() -> None:
+    async def broken() -> None:
+        raise KeyError("private words")
+
+    async def thrice() -> list[tuple[int, Any]]:
+        guard = Guard(replying(broken), Crowd(at_once=1, most_waiting=1))
+        return [await ask(guard) for _ in range(3)]
+
+    for status, said in asyncio.run(thrice()):
+        assert status == 400
+        assert said == {"detail": "The request could not be understood (KeyError)."}
+
+
+def test_our_own_errors_are_not_called_the_askers() -> None:
+    async def broken() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        asyncio.run(ask(Guard(replying(broken))))  # type: ignore[arg-type]
