@@ -120,7 +120,8 @@ def _norm_pane(
     data = []
     for i, (name, role, lengths, symbol) in enumerate(series):
         hover = say(lang, "norm.hover", name=name)
-        more: dict[str, Any] = {"shift": _beside(i, len(series)), "symbol": symbol, "called": tokens.labels(drawn + tokens.past)}
+        more: dict[str, Any] = {"shift": _beside(i, len(series)), "symbol": symbol}
+        more["called"] = tokens.labels(drawn + tokens.past)
         data.append(stems(name, drawn + tokens.past, lengths[drawn], role, hover, **more))
     axes: dict[str, Any] = {}
     top = nice_limit(*(lengths for _, _, lengths, _ in series))

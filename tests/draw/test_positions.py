@@ -8,7 +8,7 @@ import pytest
 
 from explorer.draw.positions import LONGEST, NUMBERED, Positions, shortened
 
-HOSTILE = ("<b>x</b>", "<img src=x onerror=alert(1)>", "&lt;i&gt;", "$x$", "%{z}", "{t}", '"quoted"', "a\nb", "\u202eevil")
+HOSTILE = ("<b>x</b>", "<img src=x onerror=alert(1)>", "&lt;i&gt;", "$x$", "%{z}", "{t}", '"quoted"', "a\nb", "\u202ex")
 
 
 def test_numbers_alone_without_texts() -> None:
