@@ -47,11 +47,12 @@ export class Examples {
   }
 }
 
-const visible = token => token.replaceAll("\n", "⏎").replace(/^\s+|\s+$/g, spaces => "␣".repeat(Math.min(spaces.length, 3))) || "∅";
+const visible = token => token.replaceAll("\n", "⏎").replace(/^\s+|\s+$/g, spaces => "␣".repeat(Math.min(spaces.length, 3)));
 
 /** The tokens of the batch row in view, with their positions. */
 export class Tokens {
   constructor({texts}) {
+    this.texts = texts;
     this.list = h("ol", {class: "tokens", "aria-label": texts.tokens_read, tabindex: "0", hidden: true});
   }
 
@@ -60,6 +61,6 @@ export class Tokens {
     if (key === this.key) return;
     this.key = key;
     this.list.hidden = !tokens;
-    this.list.replaceChildren(...(tokens ?? []).map((token, n) => h("li", {}, h("span", {class: "num"}, String(n)), visible(token))));
+    this.list.replaceChildren(...(tokens ?? []).map((token, n) => h("li", token ? {} : {class: "pad", title: this.texts.padded}, h("span", {class: "num"}, String(n)), visible(token))));
   }
 }

@@ -12,6 +12,9 @@ const split = name => {
   return at < 0 ? [name, ""] : [name.slice(0, at), name.slice(at + 1)];
 };
 
+/** "1/√d_h" -> with a lowered h; the page's own words, so there is nothing to escape. */
+const lowered = text => text.replace(/_(\w+)/g, "<sub>$1</sub>");
+
 /** A switch in words. */
 export function switchWords(name, texts) {
   const [kind, argument] = split(name);
@@ -33,7 +36,7 @@ export class Switches {
 
   chip(name, text, {hint, role}, label = text) {
     const node = h("button", {type: "button", class: `chip role-${role}`, dataset: {switch: name}, title: hint, "aria-pressed": "false", "aria-label": label,
-      onclick: () => this.act.toggle(name, !this.on.has(name))}, text);
+      html: lowered(text), onclick: () => this.act.toggle(name, !this.on.has(name))});
     return {name, node, hint};
   }
 
@@ -119,7 +122,7 @@ export class Effects {
     this.table = h("table", {class: "effects-table", hidden: true}, h("thead", {}, h("tr", {}, ...this.heads)), this.body);
     this.busy = h("p", {class: "quiet busy"}, texts.computing);
     this.node = fold("effects", {title: texts.effects, class: "folded effects", dataset: {effects: ""}},
-      h("p", {class: "lead"}, texts.effects_lead), this.error, this.busy, h("div", {class: "scroll"}, this.table), this.left);
+      h("p", {class: "lead", html: lowered(texts.effects_lead)}), this.error, this.busy, h("div", {class: "scroll"}, this.table), this.left);
     this.part = new Part({name: "effects", node: this.node, ask, compose, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
     this.look();
@@ -157,7 +160,7 @@ export class Effects {
     return h("tr", {dataset: {effect: row.switch}, onclick: () => this.go(row.switch, row.stage)},
       h("td", {class: "col-stage num"}, String(row.stage)),
       h("th", {scope: "row", class: "col-part"}, h("button", {type: "button", title: row.hint, "aria-label": say,
-        onclick: event => { event.stopPropagation(); this.go(row.switch, row.stage); }}, row.label)),
+        html: lowered(row.label), onclick: event => { event.stopPropagation(); this.go(row.switch, row.stage); }})),
       h("td", {class: "col-moved"}, h("span", {class: "bar-track", "aria-hidden": "true"}, bar), h("span", {class: "num"}, moved)),
       h("td", {class: "col-tokens"}, this.strip(row, words, past)));
   }
