@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from explorer import Edit, RunSpec, Trace, run
+from explorer import PRESETS, Edit, RunSpec, Trace, run
 from explorer.capture import CaptureError, StaleValue, record
 from explorer.capture.recorder import find_taps, hooks_on
 from explorer.quantities import GIVEN, QUANTITIES, UnknownName
@@ -328,6 +328,17 @@ def test_the_same_value_changes_nothing_in_half_precision(dtype: str) -> None:
     for name in plain.names:
         np.testing.assert_array_equal(again[name], plain[name], err_msg=name)
         assert again.dtype(name) == plain.dtype(name)
+
+
+def test_the_same_values_change_nothing_at_a_real_width() -> None:
+    """Every quantity and every weight at once; at this size kernels block their sums by layout and alignment."""
+    plain, ready = run(PRESETS["minimind3"]), prepare(PRESETS["minimind3"])
+    edits = [Edit(name, (), plain[name]) for name in plain.names]
+    edits += [Edit(name, (0,) * w.ndim, w.flat[0]) for name, w in plain.weights.items()]
+    again = capture(ready, *edits)
+    for name in plain.names:
+        np.testing.assert_array_equal(again[name], plain[name], err_msg=name)
+        assert again.tensor(name).stride() == plain.tensor(name).stride(), f"{name}: another layout"
 
 
 @pytest.mark.parametrize(("case", "name"), TAPS, ids=ids(TAPS))

@@ -151,3 +151,17 @@ def test_where_a_run_came_from() -> None:
     assert trace.device == "cpu" and trace.moe and trace.norm_eps == 1e-6 and trace.norm_topk
     raw = run(CASES["moe_two_raw"])
     assert not raw.norm_topk and not run(CASES["capstone"]).moe and not run(CASES["toy"]).qk_norm
+
+
+@pytest.mark.parametrize("case", ["padding", "blind_row", "cache_and_padding"])
+def test_scores_that_were_not_kept_are_recomputed_with_mask_and_cache(case: str) -> None:
+    ready, kept = prepare(CASES[case]), run(CASES[case])
+    trace = record(
+        ready.block, ready.hidden_states, ready.position_embeddings, ready.past_key_value, ready.attention_mask,
+        keep_scores=False,
+    )  # fmt: skip
+    assert trace.recomputed == {"scores", "masked_scores", "probs"}
+    for name in sorted(trace.recomputed):
+        np.testing.assert_allclose(trace[name], kept[name], rtol=1e-5, atol=1e-6)
+        for b, h in np.ndindex(2, trace.sizes["H"]):
+            np.testing.assert_allclose(trace.rows(name, b, h), kept[name][b, h], rtol=1e-5, atol=1e-6)
