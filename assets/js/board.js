@@ -163,6 +163,7 @@ export class Board {
     if (whole || (key === "ArrowLeft" && face.selectionEnd === 0)) moves.ArrowLeft = [0, -1];
     if (whole || (key === "ArrowRight" && face.selectionStart === face.value.length)) moves.ArrowRight = [0, 1];
     if (key === "Escape") {
+      if (!cell.typed && !this.state.stray.has(edge(cell.grid.q, cell.index))) return; // nothing to take back here
       clearTimeout(this.patience);
       this.say(cell, {});
       cell.typed = false;

@@ -7,6 +7,7 @@ import {Controls, Edits} from "./controls.js";
 import {CROSS, h, icon, setText} from "./dom.js";
 import {FigureBoard} from "./figure.js";
 import {Header} from "./header.js";
+import {Inspector} from "./inspector.js";
 import {helpCard, listen} from "./keys.js";
 import {Ledger} from "./ledger.js";
 import {BlockMap} from "./map.js";
@@ -49,8 +50,10 @@ class Page {
     this.header = new Header({texts, presets: fixed.presets, act});
     this.map = new BlockMap({...common, rows: fixed.map});
     this.stage = new Stage({...common, stages: fixed.stages});
-    this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => { this.state.select = {q, i}; }});
+    this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => this.inspector.choose({q, i})});
     this.legend = new Legend(texts);
+    this.inspector = new Inspector({texts, quantities: fixed.quantities, names: fixed.axes, state: this.state, board: this.board,
+      act: {ask: () => this.ask(), set: (q, i, x) => this.set(s => s.setCell(q, i, x, {}))}});
     this.figures = new FigureBoard({address: plotly});
     this.controls = new Controls({groups: fixed.controls, typed: act.type});
     this.edits = new Edits({texts, quantities: fixed.quantities, act});
@@ -71,7 +74,7 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
         h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes, this.board.tip, this.help);
     element.replaceChildren(this.root);
@@ -139,6 +142,7 @@ class Page {
     this.board.update(answer.panels, answer.compare);
     this.legend.update(answer.panels, answer.compare);
     if (newest) this.board.accept();
+    this.inspector.update(this.state.select ? answer.inspect : null, newest);
     this.sliceBar(answer);
     this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
     this.tokens.update(answer.tokens);

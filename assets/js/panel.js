@@ -14,7 +14,7 @@ export class Panel {
     this.texts = texts;
     this.q = panel.q;
     const Kind = panel.kind === "grid" ? Grid : Heat;
-    this.slices = panel.slices.map(slice => new Kind(panel, slice, names));
+    this.slices = panel.slices.map(slice => new Kind(panel, slice, names, texts));
     this.letters = h("span", {class: "letters"});
     this.size = h("span", {class: "num"});
     this.range = h("span", {class: "range num", title: texts.range_hint});

@@ -29,6 +29,7 @@ export class State {
     const known = this.switches.filter(one => !one.on || answer.switches.includes(one.s)), names = known.map(one => one.s);
     this.switches = [...known, ...answer.switches.filter(s => !names.includes(s)).map(s => ({s, on: true}))];
     this.stage = answer.stage;
+    this.select = answer.select;
     this.slice = answer.slice;
     this.compare = answer.compare;
   }

@@ -1,0 +1,182 @@
+// The chosen cell opened up: its equation in symbols and in numbers, what it is made from, and the way back.
+
+import {CellForm} from "./cell_form.js";
+import {h, icon, setHtml, setText} from "./dom.js";
+import {full, short} from "./format.js";
+import {Light} from "./light.js";
+import {number, Terms} from "./terms.js";
+
+const CLOSE = "M5 5L15 15M15 5L5 15";
+const MOST_CRUMBS = 5;
+const same = (a, b) => Boolean(a && b) && a.q === b.q && a.i.join() === b.i.join();
+
+/** 1.4142135623 -> "1.41421356": more digits than float32 holds, so that a difference shows. */
+const precise = x => (Number.isFinite(x) ? full(Number(x.toPrecision(9))) : full(x));
+
+export class Inspector {
+  /** act: {ask(), set(q, i, x)}; quantities: the page's declarations; names: axis letter -> word. */
+  constructor({texts, quantities, names, state, board, act}) {
+    Object.assign(this, {texts, quantities, names, state, board, act, extra: {}, trail: [], light: new Light(board)});
+    const about = q => this.about(q);
+    this.terms = new Terms({about, texts});
+    this.form = new CellForm({texts, about, names, act: {choose: (q, i) => this.choose({q, i, show: true}), set: (q, i, x) => act.set(q, i, x)}});
+    this.crumbs = h("ol", {class: "crumbs", "aria-label": texts.trail});
+    this.symbol = h("i", {class: "sym"});
+    this.place = h("span", {class: "num"});
+    this.title = h("span", {class: "inspector-title"});
+    this.head = h("h2", {tabindex: "-1", id: "inspector-title"}, this.symbol, this.place, this.title);
+    this.equation = h("div", {class: "inspector-equation"});
+    this.result = h("b", {class: "num"});
+    this.numbers = h("div", {class: "inspector-numbers"}, this.terms.node, h("span", {class: "equals"}, "= ", this.result));
+    this.check = h("p", {class: "inspector-check", role: "status"});
+    this.opener = h("button", {type: "button", class: "link", "aria-expanded": "false", dataset: {act: "set-form"}, onclick: () => this.toggleForm()}, texts.set_cell);
+    this.node = h("section", {class: "inspector", "aria-labelledby": "inspector-title", dataset: {inspector: ""}, hidden: true},
+      h("header", {class: "inspector-head"}, this.crumbs, this.head,
+        h("span", {class: "inspector-tools"}, this.opener, h("button", {type: "button", class: "bare", "aria-label": texts.close_inspector, title: texts.close_inspector, onclick: () => this.close()}, icon(CLOSE)))),
+      h("div", {class: "inspector-body", tabindex: "-1"}, this.equation, this.numbers, this.check), this.form.node);
+    this.dock = h("div", {class: "dock"}, this.node);
+    this.listen();
+  }
+
+  about(q) {
+    return this.quantities[q] ?? this.extra[q] ?? {symbol: q, plain: q, title: "", role: "resid", axes: []};
+  }
+
+  listen() {
+    const {node, board} = this;
+    node.addEventListener("click", event => {
+      const button = event.target.closest("[data-term]");
+      if (button) this.follow({q: button.dataset.term, i: button.dataset.at.split(",").map(Number)});
+    });
+    const point = event => {
+      const button = event.target.closest?.("[data-term]");
+      this.light.point(button?.dataset.term, button?.dataset.at.split(",").map(Number));
+    };
+    for (const type of ["pointerover", "focusin"]) node.addEventListener(type, point);
+    for (const type of ["pointerleave", "focusout"]) node.addEventListener(type, () => this.light.point());
+    board.node.addEventListener("pointerover", event => this.pointBack(event.target.closest?.(".cell")?.firstElementChild?.cell));
+    board.node.addEventListener("pointerleave", () => this.pointBack(null));
+    board.node.addEventListener("click", event => { // a click on a cell that has the focus already
+      const {cell} = event.target;
+      if (cell && !this.state.select) this.choose({q: cell.grid.q, i: cell.index});
+    });
+    board.node.addEventListener("cell", event => this.choose(event.detail));
+    document.addEventListener("keydown", event => {
+      if (event.key === "Escape" && this.state.select && !event.defaultPrevented && !event.target.closest?.("dialog, select")) this.close();
+      if (event.key === "F2" && this.state.select) this.head.focus({preventScroll: true});
+    });
+  }
+
+  /** A cell got the focus, was clicked, or was named: a new way starts with it. */
+  choose(cell) {
+    if (same(cell, this.state.select)) return;
+    this.trail = cell.span ? [] : [cell];
+    this.state.select = cell;
+    this.act.ask();
+  }
+
+  /** A term was opened: one step further on the way, or back to where it was passed. */
+  follow(cell) {
+    const at = this.trail.findIndex(passed => same(passed, cell));
+    this.trail = at < 0 ? [...this.trail, cell] : this.trail.slice(0, at + 1);
+    this.state.select = {...cell, show: true};
+    this.arriving = true;
+    this.act.ask();
+  }
+
+  close() {
+    const inside = this.node.contains(document.activeElement), {select} = this.state;
+    if (!select) return;
+    this.state.select = null;
+    this.update(null);
+    if (inside) this.light.cell(select.q, select.i)?.face.focus({preventScroll: true});
+    if (inside && this.state.select) this.state.select = null;
+    this.act.ask();
+  }
+
+  toggleForm(open = this.form.node.hidden) {
+    this.form.node.hidden = !open;
+    this.opener.setAttribute("aria-expanded", String(open));
+    this.page()?.classList.toggle("setting", open);
+  }
+
+  page() {
+    return this.node.closest(".mbx");
+  }
+
+  update(inspect, newest = true) {
+    const opening = this.node.hidden && inspect;
+    this.node.hidden = !inspect;
+    this.page()?.classList.toggle("inspecting", Boolean(inspect));
+    this.light.show(inspect);
+    if (!inspect) {
+      this.light.point();
+      this.shown = null;
+      return;
+    }
+    this.extra = inspect.extra;
+    const inside = this.node.contains(document.activeElement), moved = !same(inspect, this.shown);
+    if (moved && newest && !same(this.trail.at(-1), inspect)) this.trail = [{q: inspect.q, i: inspect.i}];
+    this.shown = {q: inspect.q, i: inspect.i};
+    if (moved) this.showHead(inspect);
+    setHtml(this.equation, inspect.mathml);
+    this.terms.node.hidden = inspect.given;
+    if (!inspect.given) this.terms.update(inspect.tree);
+    setText(this.result, short(number(inspect.exact)));
+    setText(this.check, this.words(inspect));
+    this.check.classList.toggle("apart", !inspect.rounding);
+    this.form.update({...inspect, x: number(inspect.value)});
+    if (opening) this.toggleForm(!this.light.cell(inspect.q, inspect.i));
+    if (moved) this.arrive(inspect, inside);
+  }
+
+  showHead({q, i, title}) {
+    const {symbol, role, axes} = this.about(q);
+    this.symbol.className = `sym role-${role}`;
+    setHtml(this.symbol, symbol);
+    setText(this.place, `[${i.join(", ")}]`);
+    this.place.title = axes.map((letter, n) => `${this.names[letter] ?? letter} ${i[n]}`).join(", ");
+    setText(this.title, title);
+    const passed = this.trail.slice(0, -1), left = passed.length - MOST_CRUMBS;
+    const few = left > 0 ? [passed[0], null, ...passed.slice(2 - MOST_CRUMBS)] : passed;
+    this.crumbs.replaceChildren(...few.map(cell => h("li", {}, cell ? this.crumb(cell) : "…")));
+  }
+
+  crumb(cell) {
+    const {symbol, role, plain} = this.about(cell.q), place = `[${cell.i.join(", ")}]`;
+    return h("button", {type: "button", dataset: {term: cell.q, at: cell.i.join(",")}, "aria-label": this.texts.back_to.replace("{cell}", plain + place)},
+      h("i", {class: `sym role-${role}`, html: symbol}), h("span", {class: "num"}, place));
+  }
+
+  /** The chosen cell is in sight; whoever works inside the inspector stays there. */
+  arrive({q, i}, inside) {
+    if (inside || this.arriving) {
+      if (!this.form.node.contains(document.activeElement)) this.head.focus({preventScroll: true});
+    }
+    this.arriving = false;
+    const box = this.light.cell(q, i)?.box, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    box?.scrollIntoView({block: "nearest", inline: "nearest", behavior: calm ? "auto" : "smooth"});
+  }
+
+  /** What is known of the number: given, computed alike, or set by somebody. */
+  words({given, given_as: as, edited, set_by: by, dtype, rounding, masked, ...numbers}) {
+    const [value, computed, exact, gap] = ["value", "computed", "exact", "gap"].map(name => number(numbers[name]));
+    const fill = (name, also = {}) => Object.entries({value: precise(value), computed: precise(computed), exact: precise(exact), gap: short(Number(gap.toPrecision(1))), dtype, ...also})
+      .reduce((text, [word, x]) => text.replaceAll(`{${word}}`, x), this.texts[name]);
+    const parts = [];
+    if (given) parts.push(fill(edited ? `set_${by}_given` : `given_${as}`));
+    else {
+      parts.push(fill(gap === 0 ? "check_equal" : rounding ? "check_rounding" : "check_apart"));
+      if (edited) parts.push(fill(`set_by_${by}`));
+      if (masked) parts.push(this.texts.check_masked);
+    }
+    return parts.join(" ");
+  }
+
+  /** The terms that stand for a cell of the matrices. */
+  pointBack(cell) {
+    for (const button of this.near ?? []) delete button.dataset.hot;
+    this.near = cell ? this.terms.buttons?.get(`${cell.grid.q}:${cell.index.join(",")}`) ?? [] : [];
+    for (const button of this.near) button.dataset.hot = "";
+  }
+}
