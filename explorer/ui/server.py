@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradio.route_utils import FnIndexInferError
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from explorer.ui import access
@@ -137,6 +138,11 @@ class Guard:
             if exchange.begun:
                 raise
             await exchange.refuse(400, f"The request could not be understood ({type(error).__name__}).")
+        except RuntimeError as error:
+            # An unknown event is found to be so when the stream has begun; Starlette then has no other way to say it.
+            if not (exchange.streams and isinstance(error.__cause__, HTTPException)):
+                raise
+            await exchange.end_stream("There is no such event.")
         if exchange.too_large and not exchange.begun:
             await exchange.refuse(413, f"A request may have {BODY:,} bytes.")
 
@@ -160,7 +166,7 @@ class Exchange:
 
     def __init__(self, call: access.Call, receive: Receive, send: Send) -> None:
         self.call, self._receive, self._send = call, receive, send
-        self.begun = self.too_large = False
+        self.begun = self.streams = self.too_large = False
         self._start: Message | None = None  # of an HTML page, held back until its length is known
         self._page = b""
 
@@ -200,7 +206,9 @@ class Exchange:
             self.call.outcome = "failed" if message["status"] >= 500 else "refused"
         headers = dict(message["headers"])
         message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in SECURITY.items())]
-        if headers.get(b"content-type", b"").startswith(b"text/html"):
+        kind = headers.get(b"content-type", b"")
+        self.streams = kind.startswith(b"text/event-stream")
+        if kind.startswith(b"text/html"):
             self._start = message
         else:
             await self._send(message)
@@ -231,6 +239,12 @@ class Exchange:
         about = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
         await self._forward({"type": "http.response.start", "status": status, "headers": about})
         await self._forward({"type": "http.response.body", "body": body})
+
+    async def end_stream(self, detail: str) -> None:
+        """The last event of a stream that cannot go on."""
+        body = f"event: error\ndata: {json.dumps(detail)}\n\n".encode()
+        await self._forward({"type": "http.response.body", "body": body})
+        self.call.outcome = "refused"
 
     async def refuse(self, status: int, detail: str, outcome: str = "refused") -> None:
         """An answer of ours. The rest of the request may still be on its way, so the connection ends here."""

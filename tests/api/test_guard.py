@@ -72,6 +72,13 @@ def test_malformed_requests_are_the_askers_fault(http: httpx.Client, path: str, 
     assert "site-packages" not in reply.text
 
 
+def test_an_event_that_never_was(http: httpx.Client) -> None:
+    for path in ("call/trace/0123abc", "call/v2/trace", "queue/data?session_hash=nobody"):
+        reply = http.get(f"gradio_api/{path}")
+        assert reply.status_code in (200, 404)
+        assert "error" in reply.text or "no such" in reply.text
+
+
 def test_bodies_that_are_no_json(http: httpx.Client) -> None:
     for path in ("component_server", "call/trace", "call/v2/trace", "queue/join"):
         for content in (b"", b"{", b"\xff\xfe", b"[" * 5000):
