@@ -88,6 +88,12 @@ export class Board {
     cell.write(cell.brief());
   }
 
+  /** Let go of the number that is being typed: what comes now, such as undo, may replace it. */
+  release() {
+    const {cell} = document.activeElement;
+    if (cell && !this.state.stray.has(edge(cell.grid.q, cell.index))) cell.typed = false;
+  }
+
   /** The first click into a cell selects its number, so that typing replaces it. */
   released(event) {
     const cell = event.target.cell;

@@ -94,6 +94,7 @@ class Page {
   }
 
   set(change) {
+    this.board.release();
     if (change(this.state) === false) return;
     this.ask();
   }
