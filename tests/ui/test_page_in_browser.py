@@ -241,7 +241,7 @@ def test_hostile_link_stays_text(open_explorer: Open) -> None:  # noqa: F811
 
 
 def test_numbers_move_nothing(explorer: ExplorerPage) -> None:  # noqa: F811
-    places = """[...document.querySelectorAll('.panel, .legend, .reading, .map-row, .cell')].map(
+    places = """[...document.querySelectorAll('.panel, .centre > .legend, .map-row, .grid .cell')].map(
         n => {const b = n.getBoundingClientRect(); return [b.left, b.top, b.width].map(Math.round)})"""
     for stage in (1, 4, 5):
         explorer.stage(stage)
