@@ -31,13 +31,18 @@ def words(lang: str = "en") -> Words:
     path = HERE / f"{lang}.md"
     if lang not in languages():
         raise LookupError(f"There are no figure texts in {lang!r}. Languages: {', '.join(languages())}.")
-    entries: dict[str, str] = {}
+    return entries(path)
+
+
+def entries(path: Path) -> dict[str, str]:
+    """Key -> text of a file in the form above. Raises LookupError for a key that stands there twice."""
+    found: dict[str, str] = {}
     for part in path.read_text(encoding="utf-8").split("\n## ")[1:]:
         key, _, text = part.partition("\n")
-        if key.strip() in entries:
+        if key.strip() in found:
             raise LookupError(f"{path.name} has two entries {key.strip()!r}. Keep one.")
-        entries[key.strip()] = " ".join(text.split())
-    return entries
+        found[key.strip()] = " ".join(text.split())
+    return found
 
 
 def say(lang: str, key: str, /, **values: Any) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.stages.look import Look
 from explorer.stages.prose import Prose, prose
+from explorer.stages.quiz import Question, questions
 from explorer.stages.source import Excerpt, Lines, excerpt
+from explorer.stages.terms import translated
 
 if TYPE_CHECKING:
     from explorer.capture import Trace
@@ -42,7 +44,6 @@ class Stage:
     draw: Callable[[Look, str], list[Figure]] = field(repr=False)
     lines: tuple[Lines, ...] = field(default=(), repr=False)
     equation_moe: str = ""
-    questions: tuple[Any, ...] = ()
 
     def text(self, lang: str = "en") -> Prose:
         """Title, facts, mixes and notice in one language. Raises LookupError."""
@@ -62,6 +63,12 @@ class Stage:
     def notice(self) -> str:
         """What to notice, English HTML."""
         return self.text().notice
+
+    def equation_in(self, lang: str = "en", moe: bool = False) -> str:
+        """Its equation, or the one with experts where it has one, with its words in another language."""
+        if moe and self.equation_moe:
+            return translated(self.equation_moe, f"{self.key}.moe", lang)
+        return translated(self.equation, self.key, lang)
 
     def facts(self, trace: Trace, b: int = 0, h: int = 0, t: int | None = None, lang: str = "en") -> list[str]:
         """Short sentences with the current numbers of one token (the last when t is None), as safe HTML."""
@@ -83,12 +90,26 @@ class Stage:
             "output": tuple(n for n in self.outputs if n in trace and n not in skip),
         }
 
+    def questions(
+        self, trace: Trace, b: int = 0, h: int = 0, t: int | None = None, lang: str = "en", seed: int = 0
+    ) -> list[Question]:
+        """Questions about this stage of this run, one of each kind that can be asked, each with four answers."""
+        outputs = self.panels(trace)["output"]
+        return questions(Look.at(trace, b, h, t), self.number, outputs, seed, lang)
+
     @property
     def code(self) -> tuple[Excerpt, ...]:
         """The lines of MiniMind's block and of the course's model for this stage, read from the source."""
         return tuple(excerpt(lines) for lines in self.lines)
 
+    def ran(self, trace: Trace) -> tuple[int, ...]:
+        """Places in `code` of the lines that this run went through: dense or experts, explicit or flash attention.
+
+        A page that has `code` already needs only these.
+        """
+        ways = {"", "moe" if trace.moe else "dense", "flash" if trace.recomputed else "explicit"}
+        return tuple(n for n, lines in enumerate(self.lines) if lines.when in ways)
+
     def code_that_ran(self, trace: Trace) -> tuple[Excerpt, ...]:
-        """Those of them that this run went through: dense or experts, explicit or flash attention."""
-        ran = {"", "moe" if trace.moe else "dense", "flash" if trace.recomputed else "explicit"}
-        return tuple(excerpt(lines) for lines in self.lines if lines.when in ran)
+        """Those lines themselves."""
+        return tuple(self.code[n] for n in self.ran(trace))
