@@ -90,7 +90,7 @@ export class NormTrial {
       h("p", {class: "lead"}, texts.norms_lead),
       h("div", {class: "trial-bar"}, this.picker, this.gamma.node, h("label", {class: "tick"}, this.own, texts.norms_own), this.beta.node),
       this.gamma.error, this.beta.error, this.error,
-      h("div", {class: "trial-body"}, h("div", {class: "trial-left"}, this.table.node, this.note, this.sentences.node), this.figures.node));
+      this.table.node, this.note, h("div", {class: "trial-body"}, this.sentences.node, this.figures.node));
     const extra = () => ({norms: {t: this.token, gamma: this.own.checked ? "block" : this.gamma.text, beta: this.beta.text}});
     this.part = new Part({name: "norms", node: this.node, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());

@@ -16,7 +16,7 @@ from explorer import link
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.draw.scales import PALETTE
-from explorer.quantities import QUANTITIES, WEIGHTS, Quantity, Weight
+from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
 from explorer.stages import STAGES
@@ -75,7 +75,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "compare": view.compare,
         "slice": asked.slots,
         "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]) | _experts(spec, panels),
-        "map": {"thumbs": block_map.thumbnails(trace, asked.slots)},
+        "map": {"thumbs": block_map.thumbnails(trace, asked.slots, base, view.compare)},
         "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
         "facts": stage.facts(trace, view.row, view.head),
         "figures": stage.figures(trace, view.row, view.head),
@@ -104,7 +104,8 @@ def _query(asked: Asked) -> str:
 
 
 def _path_notes(spec: RunSpec, trace: Trace, stage: int, texts: Mapping[str, Any]) -> list[str]:
-    if spec.edits_scores:
+    typed = any(e.on and e.target in SCORE_TAPS for e in spec.edits)
+    if spec.edits_scores and (typed or not spec.unedited().explicit):
         return [texts["note_explicit"]]
     return [texts["note_flash"]] if trace.recomputed and stage in (4, 5) else []
 

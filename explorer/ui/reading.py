@@ -48,7 +48,11 @@ def _experts(checkpoint: str | None, fields: Mapping[str, Any]) -> bool:
     """Whether there are experts, or something was typed that has to be judged first."""
     if checkpoint in OFFERS:
         return bool(OFFERS[checkpoint].fields.get("experts"))
-    return str(fields.get("experts") or "0").strip() not in ("0", "")
+    typed = fields.get("experts")
+    try:
+        return float(typed if isinstance(typed, (int, float)) else str(typed or 0).strip() or 0) != 0
+    except ValueError:
+        return True
 
 
 def _fitted(name: str, text: str, past: Any) -> dict[str, Any]:
@@ -61,8 +65,7 @@ def _fitted(name: str, text: str, past: Any) -> dict[str, Any]:
     except ValueError:
         cached = 0
     cached = min(max(cached, 0), fields["T"] - 1)
-    too_many = fields["B"] > LIMITS.B
-    if too_many:
+    if fields["B"] > LIMITS.B:
         raise SpecError({"text": f"The text has {fields['B']} lines; at most {LIMITS.B} are read. Remove some."})
     if fields["T"] > LIMITS.T:
         raise SpecError({"text": f"A line has {fields['T']} tokens; at most {LIMITS.T} are read. Shorten it."})

@@ -109,9 +109,7 @@ def _parse(typed: dict[str, Any]) -> RunSpec:
         raise
 
 
-def _with_switches(
-    spec: RunSpec, switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]
-) -> RunSpec:
+def _with_switches(spec: RunSpec, switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
     """`spec` with the what-ifs; those whose head or expert does not exist at these sizes are left out and named."""
     sorted_out = whatif.sort(switches, spec)
     if sorted_out.gone:

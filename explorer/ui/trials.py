@@ -47,7 +47,7 @@ def norms(spec: RunSpec, row: int, asked: Any, texts: Mapping[str, Any]) -> dict
     token = min(max(int(token or 0), 0), spec.T - 1)
     x = trace["resid_pre"][row, token].astype(np.float64)
     x, cut = x[:LONGEST], x.size > LONGEST
-    own = trace.weights[GAMMA].astype(np.float64)[: x.size]
+    own: list[float] = trace.weights[GAMMA].astype(np.float64)[: x.size].tolist()
     gamma = own if given.get("gamma") == "block" else _vector(given, "gamma", x.size)
     beta = _vector(given, "beta", x.size)
     with Beside("norms.row"):
