@@ -84,9 +84,10 @@ class Stage:
         Without a cache, the keys and values "of all tokens" are those of this call and are left out.
         """
         skip = {"past_k", "past_v", "present_k", "present_v"} if trace.sizes["P"] == 0 else set()
+        weights = frozenset(trace.weights)
         return {
             "input": tuple(n for n in self.inputs if n in trace and n not in skip),
-            "weights": tuple(n for n in self.weights if n in trace.weights),
+            "weights": tuple(n for n in self.weights if n in weights),
             "output": tuple(n for n in self.outputs if n in trace and n not in skip),
         }
 
