@@ -70,7 +70,7 @@ export class BlockMap {
       if (row.key !== key) {
         row.key = key;
         row.shapes.replaceChildren(...this.shapeLines(present, thumbs));
-        row.thumbs.replaceChildren(...present.map(name => this.thumb(name).canvas));
+        row.thumbs.replaceChildren(...present.map(name => this.thumb(name).node));
       }
       for (const name of present) this.thumb(name).update(thumbs[name]);
     }
@@ -137,12 +137,16 @@ function strands(y, tall) {
 /** A tensor's last two axes as a few pixels. */
 class Thumb {
   constructor(name, quantity) {
-    this.scale = quantity.scale;
+    this.own = this.scale = quantity.scale;
     this.canvas = h("canvas", {class: `thumb role-${quantity.role}`, dataset: {thumb: name}, title: quantity.title});
+    this.node = h("span", {class: "thumb-box"}, this.canvas);
   }
 
-  update({r, c, v}) {
-    if (v === this.bytes && r === this.r && c === this.c) return;
+  update({r, c, v, moved = false, change = false}) {
+    this.node.classList.toggle("moved", moved);
+    const scale = change ? "signed" : this.own;
+    if (v === this.bytes && r === this.r && c === this.c && scale === this.scale) return;
+    this.scale = scale;
     if (r !== this.r || c !== this.c) {
       const pixel = Math.max(1, Math.min(13, Math.floor(30 / Math.max(r, c))));
       Object.assign(this.canvas, {width: c, height: r});

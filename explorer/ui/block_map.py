@@ -26,10 +26,26 @@ ROWS: tuple[tuple[int, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def thumbnails(trace: Trace, slots: Mapping[str, int]) -> dict[str, Any]:
-    """{name: {"shape", "r", "c", "v"}}: v is base64 of one signed byte a pixel, ±FULL being the largest shown."""
-    names = [name for _, row in ROWS for name in row]
-    return {name: {"shape": trace.shape(name), **_pixels(_slice(trace, name, slots))} for name in names}
+def thumbnails(trace: Trace, slots: Mapping[str, int], base: Trace, compare: str = "value") -> dict[str, Any]:
+    """{name: {"shape", "r", "c", "v", "moved", "change"}}: v is base64 of one signed byte a pixel, ±FULL the largest.
+
+    base is the unedited run (`trace` itself where nothing is in force); moved: whether an edit moved anything that is
+    shown; change: whether the pixels are the change from the unedited run.
+    """
+    return {name: _thumbnail(trace, name, slots, base, compare) for _, row in ROWS for name in row}
+
+
+def _thumbnail(trace: Trace, name: str, slots: Mapping[str, int], base: Trace, compare: str) -> dict[str, Any]:
+    values, about = _slice(trace, name, slots), {"shape": trace.shape(name)}
+    if base is trace:
+        return about | _pixels(values)
+    before = _slice(base, name, slots)
+    moved = (values != before) & ~(np.isnan(values) & np.isnan(before))
+    if compare != "change":
+        return about | _pixels(values) | {"moved": bool(moved.any())}
+    with np.errstate(invalid="ignore"):
+        change = np.where(moved, values - before, 0).astype(np.float32)
+    return about | _pixels(change) | {"moved": bool(moved.any()), "change": True}
 
 
 def _slice(trace: Trace, name: str, slots: Mapping[str, int]) -> Array:

@@ -193,8 +193,18 @@ def _heat(values: Array, flags: NDArray[np.uint8], prefix: tuple[int, ...]) -> P
     whole, marks = np.atleast_2d(values[prefix]), np.atleast_2d(flags[prefix])
     steps = tile(whole.shape[0], HEAT_MOST), tile(whole.shape[1], HEAT_MOST)
     small = np.ascontiguousarray(pool(whole, *steps), np.float32)
-    state = np.ascontiguousarray(marks[:: steps[0], :: steps[1]]).ravel()
+    state = _tile_marks(marks, *steps).ravel()
     return {
         "values_b64": base64.b64encode(small.tobytes()).decode("ascii"), "rows": small.shape[0], "cols": small.shape[1],
         "state": (state + 48).tobytes().decode("ascii"), "pooled": steps, "whole": whole.shape,
     }  # fmt: skip
+
+
+def _tile_marks(marks: NDArray[np.uint8], down: int, right: int) -> NDArray[np.uint8]:
+    """The marks of each drawn pixel: those of its first cell, and an edit or change anywhere in it."""
+    first = np.ascontiguousarray(marks[::down, ::right])
+    moved = marks & (EDITED | CHANGED)
+    if down == right == 1 or not moved.any():
+        return first
+    rows = np.bitwise_or.reduceat(moved, np.arange(0, marks.shape[0], down), axis=0)
+    return first | np.bitwise_or.reduceat(rows, np.arange(0, marks.shape[1], right), axis=1)
