@@ -27,13 +27,14 @@ export class Inspector {
     this.head = h("h2", {tabindex: "-1", id: "inspector-title"}, this.symbol, this.place, this.title);
     this.equation = h("div", {class: "inspector-equation"});
     this.result = h("b", {class: "num"});
-    this.numbers = h("div", {class: "inspector-numbers"}, this.terms.node, h("span", {class: "equals"}, "= ", this.result));
+    this.equals = h("span", {class: "equals", "aria-hidden": "true"}, "=");
+    this.chain = h("div", {class: "chain"}, this.equation, this.equals, this.terms.node, h("span", {class: "equals"}, "= ", this.result));
     this.check = h("p", {class: "inspector-check", role: "status"});
     this.opener = h("button", {type: "button", class: "link", "aria-expanded": "false", dataset: {act: "set-form"}, onclick: () => this.toggleForm()}, texts.set_cell);
     this.node = h("section", {class: "inspector", "aria-labelledby": "inspector-title", dataset: {inspector: ""}, hidden: true},
       h("header", {class: "inspector-head"}, this.crumbs, this.head,
         h("span", {class: "inspector-tools"}, this.opener, h("button", {type: "button", class: "bare", "aria-label": texts.close_inspector, title: texts.close_inspector, onclick: () => this.close()}, icon(CLOSE)))),
-      h("div", {class: "inspector-body", tabindex: "-1"}, this.equation, this.numbers, this.check), this.form.node);
+      h("div", {class: "inspector-body", tabindex: "0", role: "group", "aria-label": texts.inspector_numbers}, this.chain), this.check, this.form.node);
     this.dock = h("div", {class: "dock"}, this.node);
     this.listen();
   }
@@ -120,7 +121,7 @@ export class Inspector {
     this.shown = {q: inspect.q, i: inspect.i};
     if (moved) this.showHead(inspect);
     setHtml(this.equation, inspect.mathml);
-    this.terms.node.hidden = inspect.given;
+    this.terms.node.hidden = this.equals.hidden = inspect.given;
     if (!inspect.given) this.terms.update(inspect.tree);
     setText(this.result, short(number(inspect.exact)));
     setText(this.check, this.words(inspect));
@@ -154,8 +155,7 @@ export class Inspector {
       if (!this.form.node.contains(document.activeElement)) this.head.focus({preventScroll: true});
     }
     this.arriving = false;
-    const box = this.light.cell(q, i)?.box, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    box?.scrollIntoView({block: "nearest", inline: "nearest", behavior: calm ? "auto" : "smooth"});
+    requestAnimationFrame(() => this.light.cell(q, i)?.box.scrollIntoView({block: "nearest", inline: "nearest"})); // once all is in place
   }
 
   /** What is known of the number: given, computed alike, or set by somebody. */

@@ -126,8 +126,8 @@ export class Terms {
   sum(tree) {
     const parts = tree.of.map((term, n) => this.part(isMinus(term) ? {...term, of: term.of.slice(1)} : term, n === 0 && !isMinus(term)));
     const nodes = parts.flatMap(({nodes: own}, n) => {
-      const minus = isMinus(tree.of[n]), operator = n || minus ? [sign(minus ? (n ? " \u2212 " : "\u2212") : " + ")] : [];
-      return together(tree.of[n]) ? [n ? " " : "", el("term", ...operator, ...own)] : [...operator, ...own];
+      const minus = isMinus(tree.of[n]), operator = n || minus ? [sign(minus ? (n ? "\u2212 " : "\u2212") : "+ ")] : [];
+      return together(tree.of[n]) ? [n ? " " : "", el("term", ...operator, ...own)] : [n ? " " : "", ...operator, ...own];
     });
     const rest = tree.rest ? el("rest num") : null;
     if (rest) nodes.unshift(el("sigma", "Σ", h("small", {}, this.texts.sum_of.replace("{n}", tree.n).replace("{over}", tree.over.replace(/_(\w+)/, "$1")))));
