@@ -75,6 +75,9 @@ class Weights(Mapping[str, Array]):
             self._arrays[name] = to_numpy(self._kept[name].read(name))
         return self._arrays[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._kept
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
 
