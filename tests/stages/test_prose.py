@@ -70,7 +70,7 @@ KEYS = (*(stage.key for stage in STAGES), *CHECKS)
 
 @pytest.mark.parametrize("lang", languages())
 def test_every_language_has_every_text_and_no_other(lang: str) -> None:
-    assert {path.stem for path in (HERE / lang).glob("*.md")} == set(KEYS)
+    assert {path.stem for path in (HERE / lang).glob("*.md")} - {"questions", "terms"} == set(KEYS)
 
 
 @pytest.mark.parametrize("lang", languages())
