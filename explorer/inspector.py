@@ -138,7 +138,7 @@ def _tree(trace: Trace, node: Expr) -> dict[str, Any]:
     """The expression as plain data.
 
     {"op": "cell", "q", "i", "x"}, {"op": "number", "x", "s"}, {"op": "call", "f", "of"}, {"op": "ratio", "top",
-    "bottom"}, {"op": "product", "of"}, and {"op": "sum", "over", "n", "of", "rest"}: "of" holds at most MOST_TERMS
+    "bottom"}, {"op": "product", "of"}, and {"op": "sum", "over", "axis", "n", "of", "rest"}: "of" holds at most MOST_TERMS
     terms, the largest, in order, and "rest" what the others come to (None when there are none). Every node but a leaf
     carries its value "x".
     """
@@ -170,6 +170,7 @@ def _sum_tree(trace: Trace, node: Sum, terms: tuple[Expr, ...], over: str) -> di
     return {
         "op": "sum",
         "over": AXES[over].symbol if over else "",
+        "axis": over,
         "n": len(terms),
         "of": [_tree(trace, terms[n]) for n in shown],
         "rest": {"n": len(rest), "x": math.fsum(rest) if all(map(math.isfinite, rest)) else sum(rest)}

@@ -1,12 +1,12 @@
 // Any cell by its index: choose it, put a number into it. Works where no number grid is shown.
 
 import {h, setText} from "./dom.js";
-import {full, read} from "./format.js";
+import {precise, read} from "./format.js";
 
 export class CellForm {
   /** act: {choose(q, i), set(q, i, x)}; about(q) -> {plain, title, axes}; names: axis letter -> word. */
-  constructor({texts, about, names, act}) {
-    Object.assign(this, {texts, about, names, act, fields: []});
+  constructor({texts, about, names, letters, act}) {
+    Object.assign(this, {texts, about, names, letters, act, fields: []});
     this.quantity = h("select", {name: "cell-quantity", "aria-label": texts.set_quantity, onchange: () => this.jump()});
     this.places = h("span", {class: "set-places"});
     this.value = h("input", {name: "cell-value", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": texts.set_value, "aria-describedby": "set-error"});
@@ -36,7 +36,7 @@ export class CellForm {
     this.i = i;
     this.fields.forEach((field, n) => { if (moved || document.activeElement !== field.input) field.input.value = String(i[n]); });
     if (moved) this.complain("");
-    if (!this.typing || moved) this.value.value = full(x);
+    if (!this.typing || moved) this.value.value = precise(x);
   }
 
   field(letter, n) {
@@ -53,7 +53,7 @@ export class CellForm {
       input.value = String(next);
       this.jump();
     });
-    return {letter, word, input, node: h("label", {class: "set-place"}, h("span", {}, word), input)};
+    return {letter, word, input, node: h("label", {class: "set-place", title: word}, h("span", {class: "sym", html: this.letters[letter]}), input)};
   }
 
   /** Go to the cell that the fields name, or say which of them names none. */

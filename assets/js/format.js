@@ -18,6 +18,9 @@ export function full(x) {
   return Number.isFinite(x) ? String(x).replace("e+", "e").replaceAll("-", MINUS) : special(x);
 }
 
+/** Nine significant digits: more than float32 holds, so that a difference from float64 shows. */
+export const precise = x => full(Number.isFinite(x) ? Number(x.toPrecision(9)) : x);
+
 /** A change: always with its sign. */
 export function signed(x) {
   return x > 0 ? "+" + short(x) : x === 0 ? "±0" : short(x);

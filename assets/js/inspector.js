@@ -2,7 +2,7 @@
 
 import {CellForm} from "./cell_form.js";
 import {h, icon, setHtml, setText} from "./dom.js";
-import {full, short} from "./format.js";
+import {precise, short} from "./format.js";
 import {Light} from "./light.js";
 import {number, Terms} from "./terms.js";
 
@@ -10,16 +10,13 @@ const CLOSE = "M5 5L15 15M15 5L5 15";
 const MOST_CRUMBS = 5;
 const same = (a, b) => Boolean(a && b) && a.q === b.q && a.i.join() === b.i.join();
 
-/** 1.4142135623 -> "1.41421356": more digits than float32 holds, so that a difference shows. */
-const precise = x => (Number.isFinite(x) ? full(Number(x.toPrecision(9))) : full(x));
-
 export class Inspector {
   /** act: {ask(), set(q, i, x)}; quantities: the page's declarations; names: axis letter -> word. */
-  constructor({texts, quantities, names, state, board, act}) {
+  constructor({texts, quantities, names, letters, state, board, act}) {
     Object.assign(this, {texts, quantities, names, state, board, act, extra: {}, trail: [], light: new Light(board)});
     const about = q => this.about(q);
-    this.terms = new Terms({about, texts});
-    this.form = new CellForm({texts, about, names, act: {choose: (q, i) => this.choose({q, i, show: true}), set: (q, i, x) => act.set(q, i, x)}});
+    this.terms = new Terms({about, texts, letters});
+    this.form = new CellForm({texts, about, names, letters, act: {choose: (q, i) => this.choose({q, i, show: true}), set: (q, i, x) => act.set(q, i, x)}});
     this.crumbs = h("ol", {class: "crumbs", "aria-label": texts.trail});
     this.symbol = h("i", {class: "sym"});
     this.place = h("span", {class: "num"});
@@ -28,7 +25,7 @@ export class Inspector {
     this.equation = h("div", {class: "inspector-equation"});
     this.result = h("b", {class: "num"});
     this.equals = h("span", {class: "equals", "aria-hidden": "true"}, "=");
-    this.chain = h("div", {class: "chain"}, this.equation, this.equals, this.terms.node, h("span", {class: "equals"}, "= ", this.result));
+    this.chain = h("div", {class: "chain"}, this.equation, h("span", {class: "substituted"}, this.equals, this.terms.node), h("span", {class: "equals"}, "= ", this.result));
     this.check = h("p", {class: "inspector-check", role: "status"});
     this.opener = h("button", {type: "button", class: "link", "aria-expanded": "false", dataset: {act: "set-form"}, onclick: () => this.toggleForm()}, texts.set_cell);
     this.node = h("section", {class: "inspector", "aria-labelledby": "inspector-title", dataset: {inspector: ""}, hidden: true},

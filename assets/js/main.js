@@ -52,7 +52,7 @@ class Page {
     this.stage = new Stage({...common, stages: fixed.stages});
     this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => this.inspector.choose({q, i})});
     this.legend = new Legend(texts);
-    this.inspector = new Inspector({texts, quantities: fixed.quantities, names: fixed.axes, state: this.state, board: this.board,
+    this.inspector = new Inspector({texts, quantities: fixed.quantities, names: fixed.axes, letters: fixed.letters, state: this.state, board: this.board,
       act: {ask: () => this.ask(), set: (q, i, x) => this.set(s => s.setCell(q, i, x, {}))}});
     this.figures = new FigureBoard({address: plotly});
     this.controls = new Controls({groups: fixed.controls, typed: act.type});

@@ -31,8 +31,8 @@ const ROOT = '<svg viewBox="0 0 10 20" preserveAspectRatio="none" aria-hidden="t
 
 /** Draws trees. about(q) -> {symbol, plain, role}; texts of the page; `drawn` collects the buttons by cell. */
 export class Terms {
-  constructor({about, texts}) {
-    Object.assign(this, {about, texts, node: h("div", {class: "terms"})});
+  constructor({about, texts, letters}) {
+    Object.assign(this, {about, texts, letters, node: h("div", {class: "terms"})});
   }
 
   /** Draw the tree, or write its numbers where its shape is as before; whether it was drawn anew. */
@@ -130,7 +130,7 @@ export class Terms {
       return together(tree.of[n]) ? [n ? " " : "", el("term", ...operator, ...own)] : [n ? " " : "", ...operator, ...own];
     });
     const rest = tree.rest ? el("rest num") : null;
-    if (rest) nodes.unshift(el("sigma", "Σ", h("small", {}, this.texts.sum_of.replace("{n}", tree.n).replace("{over}", tree.over.replace(/_(\w+)/, "$1")))));
+    if (rest) nodes.unshift(el("sigma", "Σ", h("small", {html: this.texts.sum_of.replace("{n}", tree.n).replace("{over}", this.letters[tree.axis] ?? "")})));
     return {
       nodes: rest ? [...nodes, " ", rest] : nodes,
       write: now => {

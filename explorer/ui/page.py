@@ -131,6 +131,7 @@ def fixed(lang: str = "en") -> Payload:
         "texts": texts,
         "palette": PALETTE,
         "axes": {letter: axis.symbol for letter, axis in AXES.items()} | _axis_words(texts),
+        "letters": {letter: shape_html((letter,)) for letter in AXES},
         "quantities": {
             name: {
                 "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
