@@ -138,9 +138,9 @@ def _tree(trace: Trace, node: Expr) -> dict[str, Any]:
     """The expression as plain data.
 
     {"op": "cell", "q", "i", "x"}, {"op": "number", "x", "s"}, {"op": "call", "f", "of"}, {"op": "ratio", "top",
-    "bottom"}, {"op": "product", "of"}, and {"op": "sum", "over", "axis", "n", "of", "rest"}: "of" holds at most MOST_TERMS
-    terms, the largest, in order, and "rest" what the others come to (None when there are none). Every node but a leaf
-    carries its value "x".
+    "bottom"}, {"op": "product", "of"}, and {"op": "sum", "over", "axis", "n", "of", "rest"}: "of" holds at most
+    MOST_TERMS terms, the largest, in order, and "rest" what the others come to (None when there are none). Every node
+    but a leaf carries its value "x".
     """
     match node:
         case Ref(name, index):
