@@ -15,7 +15,7 @@ const number = x => (typeof x === "string" ? SPECIAL[x] : x);
 class Table {
   constructor(label) {
     this.body = h("tbody", {});
-    this.node = h("div", {class: "scroll"}, h("table", {class: "trial-table", "aria-label": label}, this.body));
+    this.node = h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": label}, h("table", {class: "trial-table", "aria-label": label}, this.body));
     this.rows = [];
     whenThemeChanges(() => this.paint());
   }

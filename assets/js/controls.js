@@ -51,6 +51,7 @@ class Field {
       this.state = state;
       this.node.hidden = state === "absent";
       this.input.disabled = state === "dictated" || state === "idle";
+      this.node.title = this.about.why[state] ?? this.about.hint;
     }
     if (this.typed && this.input === document.activeElement) return;
     if (this.input.value !== text) this.input.value = text;

@@ -108,6 +108,8 @@ class Page {
     this.state.setSwitch(name, true);
     this.choose(stage);
     this.stage.head.scrollIntoView({behavior: "instant", block: "center"});
+    this.stage.title.tabIndex = -1; // the row that had the focus goes
+    this.stage.title.focus({preventScroll: true});
   }
 
   choose(stage) {

@@ -53,7 +53,8 @@ export class Switches {
     const text = this.tau.value.trim(), given = text.length > 24 ? text.slice(0, 23) + "…" : text, found = read(text);
     const wrong = text && (found.problem ? "number" : found.x < 1e-3 || found.x > 1e3 ? "range" : "");
     setText(this.tauError, wrong ? this.texts[`temperature_${wrong}`].replace("{given}", given) : "");
-    this.tau.toggleAttribute("aria-invalid", Boolean(wrong));
+    if (wrong) this.tau.setAttribute("aria-invalid", "true");
+    else this.tau.removeAttribute("aria-invalid");
     if (!wrong) this.act.only("temperature", text ? String(found.x) : null, this.session);
   }
 
@@ -122,7 +123,7 @@ export class Effects {
     this.table = h("table", {class: "effects-table", hidden: true}, h("thead", {}, h("tr", {}, ...this.heads)), this.body);
     this.busy = h("p", {class: "quiet busy"}, texts.computing);
     this.node = fold("effects", {title: texts.effects, class: "folded effects", dataset: {effects: ""}},
-      h("p", {class: "lead", html: lowered(texts.effects_lead)}), this.error, this.busy, h("div", {class: "scroll"}, this.table), this.left);
+      h("p", {class: "lead", html: lowered(texts.effects_lead)}), this.error, this.busy, h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": texts.effects}, this.table), this.left);
     this.part = new Part({name: "effects", node: this.node, ask, compose, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
     this.look();
@@ -168,8 +169,9 @@ export class Effects {
   /** One pixel a token, a line a batch row, scaled up. */
   strip({label, tokens}, words, past) {
     const rows = tokens.length, cols = tokens[0].length, size = Math.max(1, Math.min(STRIP, Math.floor(STRIP_MOST / cols)));
-    const line = values => values.slice(0, 12).map((x, t) => `${words?.[0]?.[past + t]?.trim() ?? t} ${short(100 * x)} %`).join(", ") + (values.length > 12 ? ", …" : "");
-    const say = tokens.map((values, b) => (rows > 1 ? this.texts.effects_strip_row.replace("{n}", b).replace("{values}", line(values)) : line(values))).join("; ");
+    const word = (b, t) => `${past + t}${words?.[b]?.[past + t] ? ` “${words[b][past + t].trim()}”` : ""}`;
+    const line = (values, b) => values.slice(0, 12).map((x, t) => `${word(b, t)}: ${short(100 * x)} %`).join(", ") + (values.length > 12 ? ", …" : "");
+    const say = tokens.map((values, b) => (rows > 1 ? this.texts.effects_strip_row.replace("{n}", b).replace("{values}", line(values, b)) : line(values, b))).join("; ");
     const node = h("canvas", {class: "strip", role: "img", width: cols, height: rows, title: say, "aria-label": this.texts.effects_strip.replace("{label}", label).replace("{values}", say)});
     Object.assign(node.style, {width: `${Math.min(STRIP_MOST, cols * size)}px`, height: `${rows * Math.max(4, Math.min(STRIP, Math.floor(32 / rows)))}px`});
     this.strips.push({node, tokens});

@@ -87,6 +87,7 @@ def declarations(texts: Mapping[str, Any]) -> list[dict[str, Any]]:
             "name": about.name, "kind": about.kind, "label": texts[f"field_{about.name}"], "step": about.step,
             "least": about.least, "symbol": symbol_html(about.symbol) if about.symbol else "",
             "hint": texts.get(f"hint_{about.name}", ""), "options": _options(about, texts),
+            "why": {"dictated": texts["dictated"], "idle": texts["idle_experts"]},
         }  # fmt: skip
 
     return [
