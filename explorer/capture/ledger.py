@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from explorer.axes import actual_shape, symbolic_shape
@@ -103,16 +104,21 @@ def check_axes(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
+@lru_cache(maxsize=64)
+def _declared(sizes: tuple[tuple[str, int], ...]) -> dict[str, tuple[int, ...]]:
+    lengths = dict(sizes)
+    return {name: actual_shape(quantity.axes, lengths) for name, quantity in QUANTITIES.items()}
+
+
 def check_shapes(observed: Mapping[str, tuple[int, ...]], sizes: Mapping[str, int]) -> None:
     """Compare every observed shape with the declared one. Raises ShapeMismatch naming axes and sizes."""
+    declared = _declared(tuple(sizes.items()))
     for name, shape in observed.items():
-        if name not in QUANTITIES:
+        if name not in declared:
             raise ShapeMismatch(f"A tap is named {name!r}, which explorer/quantities.py does not declare.")
-        axes = QUANTITIES[name].axes
-        declared = actual_shape(axes, sizes)
-        if shape != declared:
+        if shape != declared[name]:
             raise ShapeMismatch(
-                f"{name} is declared {symbolic_shape(axes)} = {'×'.join(map(str, declared))}, "
+                f"{name} is declared {symbolic_shape(QUANTITIES[name].axes)} = {'×'.join(map(str, declared[name]))}, "
                 f"but {'×'.join(map(str, shape))} was observed."
             )
 

@@ -68,7 +68,7 @@ class Trace:
         self.recomputed = frozenset(SCORE_TAPS) - self._values.keys()
         self.sizes = _sizes(self._values)
         self.weights: Mapping[str, Array] = Weights(self._weights)
-        ledger_module.check_shapes({n: tuple(k.tensor.shape) for n, k in self._values.items()}, self.sizes)
+        ledger_module.check_shapes({n: k.tensor.shape for n, k in self._values.items()}, self.sizes)
 
     @property
     def names(self) -> tuple[str, ...]:
