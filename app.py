@@ -10,11 +10,13 @@ import os
 import threading
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-# torch and gradio each take a second to import: side by side they take less.
-threading.Thread(target=__import__, args=("torch",), daemon=True).start()
+if os.environ.get("SPACES_ZERO_GPU"):
+    import explorer.device  # noqa: F401  # brings `spaces`, which has to come before torch
+else:  # torch and gradio each take a second to import: side by side they take less
+    threading.Thread(target=__import__, args=("torch",), daemon=True).start()
 
-from explorer.ui import options  # noqa: E402
-from explorer.ui.build import build, launch_arguments  # noqa: E402
+from explorer.ui import options
+from explorer.ui.build import build, launch_arguments
 
 
 def arguments() -> argparse.Namespace:

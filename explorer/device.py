@@ -8,13 +8,17 @@ Must not know: models, the page.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 ZERO_GPU = os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 if ZERO_GPU:  # has to patch torch before anything else imports it
-    import spaces  # type: ignore[import-not-found]  # noqa: F401
+    import spaces  # type: ignore[import-not-found]
 
 import torch  # noqa: E402
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class DeviceError(ValueError):
@@ -31,6 +35,24 @@ def available() -> tuple[str, ...]:
     if torch.backends.mps.is_available():
         found.append("mps")
     return tuple(found)
+
+
+def gpu_here() -> bool:
+    """Whether a function marked by `on_gpu` finds a GPU."""
+    return ZERO_GPU or torch.cuda.is_available()
+
+
+def on_gpu(seconds: int) -> Callable[[Function], Function]:
+    """Marks a module's function as one that computes on a GPU, for at most so long; a decorator.
+
+    On ZeroGPU it runs in a process that is lent one, so what it takes and gives must survive pickling.
+    """
+
+    def mark(function: Function) -> Function:
+        marked: Function = spaces.GPU(duration=seconds)(function) if ZERO_GPU else function
+        return marked
+
+    return mark
 
 
 def choose(wanted: str) -> torch.device:

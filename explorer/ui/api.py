@@ -18,7 +18,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import api as named_endpoint
 
-from explorer import answers
+from explorer import answers, device
 from explorer.asked import read_spec
 from explorer.generation import Sampling, write
 from explorer.limits import LIMITS
@@ -26,6 +26,7 @@ from explorer.offers import OFFERS, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 from explorer.typed import shown
 from explorer.ui import access
+from explorer.ui.gpu import compare
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]
@@ -104,11 +105,23 @@ def generate(
         yield {"text": written.text, "tokens": written.tokens, "done": written.done, "stopped": written.stopped}
 
 
+def gpu(link: str = "", settings: dict[str, Any] | None = None) -> Answer:
+    """Run one block on this server's GPU and compare every quantity with the run on the CPU.
+
+    link, settings: as for trace.
+
+    Returns {"ok", "device", "ms", "rows": [{"name", "difference"}], "largest", "notes"}, or
+    {"ok": false, "errors": {field: message}}. difference: relative to the largest magnitude of the quantity.
+    """
+    spec, notes = _spec(link, settings)
+    return {**compare(spec), "notes": notes}
+
+
 def add_api(blocks: gr.Blocks) -> None:
-    """Give `blocks` the named endpoints trace, ledger, figure and generate."""
+    """Give `blocks` the named endpoints trace, ledger, figure and generate, and gpu where there is one."""
     limits = _limits_text()
     with blocks:
-        for endpoint in (trace, ledger, figure):
+        for endpoint in (trace, ledger, figure, *((gpu,) if device.gpu_here() else ())):
             named_endpoint(
                 _answered(endpoint), api_name=endpoint.__name__, api_description=f"{endpoint.__doc__}\n{limits}",
                 concurrency_limit=AT_ONCE, concurrency_id="runs",

@@ -40,7 +40,7 @@ CLOSED = re.compile(
 )
 ENDPOINT = re.compile(
     r"/gradio_api/(?P<name>component_server|queue/join|queue/data|heartbeat|info|openapi\.json|mcp"
-    r"|(?P<verb>call/v2|call|run|api)/(?P<api>trace|ledger|figure|generate)(?P<event>/.+)?)(?=/|$)"
+    r"|(?P<verb>call/v2|call|run|api)/(?P<api>trace|ledger|figure|generate|gpu)(?P<event>/.+)?)(?=/|$)"
 )
 UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 SECURITY = {
