@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from explorer.limits import LIMITS, read_limits
+from explorer.spec import fit_presets
 from explorer.ui import access
 
 
@@ -32,6 +33,7 @@ def apply(asked: argparse.Namespace) -> None:
     """Put the options in force. Raises ValueError saying what is wrong with which."""
     try:
         LIMITS.update(read_limits(asked.limits))
+        fit_presets()
     except ValueError as error:
         raise ValueError(f"--limits: {error}") from None
     if asked.mcp and find_spec("mcp") is None:
