@@ -65,7 +65,7 @@ def test_a_followed_term_is_brought_into_view(fields: dict[str, Any], stage: int
         assert reply["inspect"]["i"] == index
         shown = {p["q"]: p for p in reply["panels"]}
         if name not in shown:  # the tables of RoPE, and what a run without a cache has under another name
-            assert name.startswith("rope_") or "present" in name or name.startswith("past"), name
+            assert name.startswith(("rope_", "past", "present")), name
             continue
         assert any(part["prefix"] == index[:-2] for part in shown[name]["slices"]) or len(index) == 1, name
 
@@ -95,7 +95,7 @@ def test_a_pooled_pixel_carries_the_mark_of_any_cell_in_it() -> None:
     spec = RunSpec(weights="random", T=40, d_model=200, h=2)
     trace = run(spec.with_edit(Edit("resid_pre", (0, 7, 13), 5.0)))
     shown = matrix.Shown(trace, run(spec), trace.spec.edits, "value", {"b": 0, "h": 0, "t": 0})  # type: ignore[union-attr]
-    part = matrix.panel(shown, "resid_pre", "input", {"pooled": ""})["slices"][0]
+    part = matrix.panel(shown, "resid_pre", "input", {"lang": "en", "pooled": ""})["slices"][0]
     marks = np.array([ord(c) - 48 for c in part["state"]]).reshape(part["rows"], part["cols"])
     down, right = part["pooled"]
     assert (down, right) != (1, 1)
