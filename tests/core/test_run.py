@@ -177,6 +177,54 @@ def test_an_edited_cache_and_edited_tables_reach_the_scores() -> None:
     np.testing.assert_array_equal(still["q_rot"], still["q_norm"])
 
 
+def test_edits_of_an_expert_reach_the_tokens_sent_there_alone() -> None:
+    spec = CASES["moe_two"]
+    plain, edited = run(spec), run(replace(spec, edits=[Edit("mlp.experts.1.down_proj.weight", (None, 0), 4.0)]))
+    moved = (plain["ffn_out"] != edited["ffn_out"]).any(-1)
+    np.testing.assert_array_equal(moved, (plain["expert_index"] == 1).any(-1))
+
+
+# --------------------------------------------------------------------------------------- what runs are made of
+
+
+def test_only_what_a_block_depends_on_builds_a_new_one() -> None:
+    spec = CASES["grouped"]
+    same = {"T": 3, "B": 1, "past": 2, "angle_step": 0.1, "rope_theta": 50.0, "yarn": True, "attention": "flash"}
+    for name, value in same.items():
+        assert prepare(replace(spec, **{name: value})).block is prepare(spec).block, name
+    assert (
+        prepare(replace(spec, edits=[Edit("q", (0, 0, 0, 0), 1.0)], switches=["no_mask"])).block is prepare(spec).block
+    )
+    for name, value in {"seed": 4, "d_ff": 11, "qk_norm": False, "norm_eps": 0.1, "dtype": "bfloat16"}.items():
+        assert prepare(replace(spec, **{name: value})).block is not prepare(spec).block, name
+
+
+def test_seeds_give_other_numbers_and_the_same_seed_the_same() -> None:
+    spec = CASES["capstone"]
+    first, again, other = run(spec), prepare(replace(spec, seed=0)), run(replace(spec, seed=1))
+    np.testing.assert_array_equal(first["resid_pre"], again.hidden_states.numpy())
+    for name, weight in first.weights.items():
+        assert not np.array_equal(weight, other.weights[name]), name
+        np.testing.assert_array_equal(weight, weight.round(2), err_msg="two decimals, to be retyped")
+
+
+def test_random_weights_keep_the_size_of_what_flows() -> None:
+    trace = run(PRESETS["minimind3"])
+    for name in ("resid_pre", "attn_norm", "q", "gate", "up"):
+        assert 0.8 < trace[name].std() < 1.25, name
+    gains = trace.weights["input_layernorm.weight"]
+    assert abs(gains.mean() - 1) < 0.02 and 0.08 < gains.std() < 0.12
+
+
+def test_yarn_slows_the_slow_pairs_and_leaves_the_fast_ones() -> None:
+    spec = RunSpec(T=8, d_model=64, h=1, weights="random")
+    plain, yarn = run(spec), run(replace(spec, yarn=True))
+    angles = [np.arctan2(t["rope_sin"], t["rope_cos"])[7, :32].astype(np.float64) for t in (plain, yarn)]
+    np.testing.assert_allclose(angles[1][:4], angles[0][:4], rtol=1e-6)
+    np.testing.assert_allclose(angles[1][-4:], angles[0][-4:] / 16, rtol=1e-4)
+    assert (np.diff(angles[1] / angles[0]) <= 1e-6).all()
+
+
 # ------------------------------------------------------------------------------------------------ finished runs
 
 
