@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any
@@ -26,6 +27,7 @@ from explorer.offers import OFFERS, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 from explorer.typed import shown
 from explorer.ui import access
+from explorer.ui.exchange import REQUIRED
 from explorer.ui.gpu import compare
 
 log = logging.getLogger(__name__)
@@ -87,15 +89,32 @@ def generate(
     top_p: float = 0.85,
     repetition_penalty: float = 1.0,
     seed: int = 0,
-) -> Iterator[Answer]:
-    """Continue a text with a checkpoint of this server; the text comes as it is written.
+) -> Answer:
+    """Continue a text with a checkpoint of this server.
 
     prompt: the text to continue. checkpoint: one of those offered; "" for the first.
     new_tokens: at most so many. temperature: 0 takes the likeliest token. top_k, top_p: draw among the likeliest.
     repetition_penalty: above 1 repeats less. seed: same seed, same text.
 
-    Returns {"ok", "text", "tokens", "done", "stopped"} several times, the last with done = true; or
-    {"ok": false, "errors": {field: message}}. Leaving stops the work.
+    Returns {"ok", "text", "tokens", "done", "stopped"}, or {"ok": false, "errors": {field: message}}.
+    """
+    parts = generate_stream(prompt, checkpoint, new_tokens, temperature, top_k, top_p, repetition_penalty, seed)
+    return deque(parts, maxlen=1)[0]
+
+
+def generate_stream(
+    prompt: str,
+    checkpoint: str = "",
+    new_tokens: int = 64,
+    temperature: float = 0.85,
+    top_k: int = 50,
+    top_p: float = 0.85,
+    repetition_penalty: float = 1.0,
+    seed: int = 0,
+) -> Iterator[Answer]:
+    """Continue a text with a checkpoint of this server; the text comes as it is written.
+
+    Takes and returns what generate does, several times, the last with done = true. Leaving stops the work.
     """
     sampling = Sampling(new_tokens, temperature, top_k, top_p, repetition_penalty, seed)
     name = _text("checkpoint", checkpoint) or next(iter(OFFERS), "")
@@ -118,18 +137,37 @@ def gpu(link: str = "", settings: dict[str, Any] | None = None) -> Answer:
 
 
 def add_api(blocks: gr.Blocks) -> None:
-    """Give `blocks` the named endpoints trace, ledger, figure and generate, and gpu where there is one."""
+    """Give `blocks` the named endpoints: ENDPOINTS, and gpu where there is one."""
     limits = _limits_text()
     with blocks:
-        for endpoint in (trace, ledger, figure, *((gpu,) if device.gpu_here() else ())):
+        for name, endpoint in ENDPOINTS.items():
+            if endpoint is gpu and not device.gpu_here():
+                continue
+            writes = endpoint in (generate, generate_stream)
             named_endpoint(
-                _answered(endpoint), api_name=endpoint.__name__, api_description=f"{endpoint.__doc__}\n{limits}",
-                concurrency_limit=AT_ONCE, concurrency_id="runs",
-            )  # fmt: skip
-        named_endpoint(
-            _streamed(generate), api_name="generate", api_description=f"{generate.__doc__}\n{limits}",
-            concurrency_limit=1, concurrency_id="texts",
-        )  # fmt: skip
+                _streamed(endpoint) if endpoint is generate_stream else _answered(endpoint),
+                api_name=name,
+                api_description=f"{endpoint.__doc__}\n{limits}",
+                concurrency_limit=1 if writes else AT_ONCE,
+                concurrency_id="texts" if writes else "runs",
+            )
+
+
+ENDPOINTS: dict[str, Callable[..., Any]] = {
+    "trace": trace, "ledger": ledger, "figure": figure, "generate": generate, "generate_stream": generate_stream,
+    "gpu": gpu,
+}  # fmt: skip
+
+
+def parameters() -> dict[str, dict[str, object]]:
+    """Endpoint -> its parameters with their defaults, REQUIRED where there is none."""
+    return {
+        name: {
+            p.name: REQUIRED if p.default is p.empty else p.default
+            for p in inspect.signature(endpoint).parameters.values()
+        }
+        for name, endpoint in ENDPOINTS.items()
+    }
 
 
 def _limits_text() -> str:

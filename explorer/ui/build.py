@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 import plotly
 
-from explorer.ui.api import add_api
+from explorer.ui.api import add_api, parameters
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
 from explorer.ui.page import answer, fixed
 from explorer.ui.server import middleware
@@ -29,7 +29,7 @@ def build() -> gr.Blocks:
     with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as blocks:
         Explorer(answer, fixed(), answer({}), PLOTLY_JS)
     add_api(blocks)
-    blocks.queue(max_size=QUEUE_SIZE, api_open=False)
+    blocks.queue(max_size=QUEUE_SIZE, api_open=True)
     return blocks
 
 
@@ -49,7 +49,7 @@ def launch_arguments() -> dict[str, Any]:
         "strict_cors": True,
         "ssr_mode": False,
         "state_session_capacity": SESSIONS,
-        "app_kwargs": {"middleware": middleware()},
+        "app_kwargs": {"middleware": middleware(parameters())},
     }
 
 

@@ -10,29 +10,24 @@ answers a malformed request with a server error. This layer bounds all three.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gradio.route_utils import FnIndexInferError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from explorer.ui import access
+from explorer.ui.exchange import BODY, Exchange, Message, Receive, Send, Unreadable
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Inner = Callable[[Message, Receive, Send], Awaitable[None]]
+Parameters = Mapping[str, Mapping[str, object]]  # endpoint -> its parameters and their defaults
 
 HEALTH = "/healthz"
-BODY = 2**20  # bytes of one request
-AT_ONCE = max(2, os.cpu_count() or 2)  # requests of the page that compute at the same time
-WAITING = 256  # requests of the page that wait for that; beyond it the answer is "busy"
+AT_ONCE = max(2, os.cpu_count() or 2)  # direct requests that compute at the same time
+WAITING = 256  # direct requests that wait for that; beyond it the answer is "busy"
 # What writes files, calls other hosts or shows other visitors' doings, and is of no use here.
 CLOSED = re.compile(
     r"/(gradio_api/)?(upload|deep_link|proxy=|process_recording|vibe|undo-vibe|monitoring|run-history|runs|profiling"
@@ -40,37 +35,19 @@ CLOSED = re.compile(
 )
 ENDPOINT = re.compile(
     r"/gradio_api/(?P<name>component_server|queue/join|queue/data|heartbeat|info|openapi\.json|mcp"
-    r"|(?P<verb>call/v2|call|run|api)/(?P<api>trace|ledger|figure|generate|gpu)(?P<event>/.+)?)(?=/|$)"
+    r"|(?P<verb>call/v2|call|run|api)/(?P<api>\w+)(?P<event>/.+)?)(?=/|$)"
 )
 UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
-SECURITY = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
-# 'unsafe-eval': Gradio makes functions of its templates' text. Inline styles: Svelte and plotly set them. Every other
-# permission was left out in turn and something on the page failed, in Chromium; blob: images are plotly's downloads.
-POLICY = (
-    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; "
-    "base-uri 'self'; form-action 'self'"
-)
-REFUSED = re.compile(rb'"?\{\\?"ok\\?":false')  # how an answer of the page begins when a field was wrong
-SCRIPT = re.compile(rb"<script(?=[\s>])")
 
 
-class TooLarge(Exception):
-    """A body beyond BODY."""
-
-
-def middleware() -> list[Middleware]:
-    """For launch(app_kwargs={"middleware": middleware()})."""
-    return [Middleware(Guard)]
+def middleware(parameters: Parameters) -> list[Middleware]:
+    """For launch(app_kwargs={"middleware": middleware(…)}). parameters: those of the named endpoints."""
+    return [Middleware(Guard, parameters=parameters)]
 
 
 @dataclass
 class Crowd:
-    """How many requests of the page compute and wait."""
+    """How many requests compute, and wait to compute, outside of Gradio's queue."""
 
     at_once: int = AT_ONCE
     most_waiting: int = WAITING
@@ -91,11 +68,42 @@ class Crowd:
         return True
 
 
+@dataclass(frozen=True)
+class Place:
+    """What an address stands for. name: in the log, "" for files; api: the endpoint that is called by it, or ""."""
+
+    name: str
+    api: str = ""
+    direct: bool = False  # computes outside of Gradio's queue
+
+
+def place_of(path: str, endpoints: Parameters) -> Place:
+    """Names come from a list: nothing of an address gets into the log."""
+    if path.rstrip("/") in ("", HEALTH):
+        return Place("health" if HEALTH in path else "page")
+    found = ENDPOINT.match(path)
+    if found is None:
+        served = path.startswith("/gradio_api/file=") or not path.startswith("/gradio_api/")
+        return Place("" if served else "other")
+    if found["name"] == "component_server":
+        return Place("update", direct=True)
+    if not found["api"]:
+        return Place(found["name"])
+    if found["api"] not in endpoints:
+        return Place("other")
+    if found["event"]:
+        return Place(f"result {found['api']}")
+    direct = found["verb"] in ("run", "api")
+    by_position = direct or found["verb"] == "call"
+    return Place(f"{'run' if direct else 'call'} {found['api']}", found["api"] if by_position else "", direct)
+
+
 class Guard:
     """The layer itself."""
 
-    def __init__(self, app: Inner, crowd: Crowd | None = None) -> None:
+    def __init__(self, app: Inner, parameters: Parameters | None = None, crowd: Crowd | None = None) -> None:
         self.app = app
+        self.parameters = parameters or {}
         self.crowd = crowd or Crowd()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -103,37 +111,38 @@ class Guard:
             await self.app(scope, receive, send)
             return
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        endpoint = name_of(path)
-        if endpoint is None:  # scripts, styles, fonts: many, and of no interest
-            await self._serve(access.Call("file"), path, scope, receive, send)
+        place = place_of(path, self.parameters)
+        if not place.name:  # scripts, styles, fonts: many, and of no interest
+            await self._serve(Exchange(access.Call("file"), receive, send), place, path, scope)
             return
-        with access.noted(endpoint) as call:
-            await self._serve(call, path, scope, receive, send)
+        with access.noted(place.name) as call:
+            await self._serve(Exchange(call, receive, send), place, path, scope)
 
-    async def _serve(self, call: access.Call, path: str, scope: Message, receive: Receive, send: Send) -> None:
-        exchange = Exchange(call, receive, send)
-        if path.rstrip("/") == HEALTH:
+    async def _serve(self, exchange: Exchange, place: Place, path: str, scope: Message) -> None:
+        if place.name == "health":
             await exchange.answer(200, {"status": "ok", "waiting": self.crowd.waiting})
         elif CLOSED.match(path):
             await exchange.refuse(404, "There is nothing here.")
         elif exchange.announced(scope) > BODY:
-            await exchange.refuse(413, f"A request may have {BODY:,} bytes.")
-        elif call.endpoint != "update":
-            await self._pass(exchange, scope)
-        elif await self.crowd.enter():
-            try:
-                await self._pass(exchange, scope)
-            finally:
-                self.crowd.places.release()
-        else:
+            await exchange.refuse_body()
+        elif place.direct and not await self.crowd.enter():
             await exchange.refuse(503, "The server is busy. Try again in a moment.", "busy")
+        else:
+            try:
+                await self._pass(exchange, place, scope)
+            finally:
+                if place.direct:
+                    self.crowd.places.release()
 
-    async def _pass(self, exchange: Exchange, scope: Message) -> None:
+    async def _pass(self, exchange: Exchange, place: Place, scope: Message) -> None:
         """Gradio's turn. What it cannot make sense of is the request's fault unless an answer had begun."""
         try:
+            if place.api and scope["method"] == "POST":
+                await exchange.complete(self.parameters[place.api])
             await self.app(scope, exchange.receive, exchange.send)
-        except TooLarge:
-            pass
+        except Unreadable as error:
+            if not exchange.too_large:
+                await exchange.refuse(400, str(error))
         except UNDERSTANDING as error:
             if exchange.begun:
                 raise
@@ -144,109 +153,4 @@ class Guard:
                 raise
             await exchange.end_stream("There is no such event.")
         if exchange.too_large and not exchange.begun:
-            await exchange.refuse(413, f"A request may have {BODY:,} bytes.")
-
-
-def name_of(path: str) -> str | None:
-    """A request's name in the log; None for files."""
-    if path in ("/", HEALTH):
-        return "page" if path == "/" else "health"
-    found = ENDPOINT.match(path)
-    if found is None:
-        return None if not path.startswith("/gradio_api/") or path.startswith("/gradio_api/file=") else "other"
-    if found["name"] == "component_server":
-        return "update"
-    if found["api"]:
-        return f"{'result' if found['event'] else 'call'} {found['api']}"
-    return found["name"]
-
-
-class Exchange:
-    """One request and its answer on their way through."""
-
-    def __init__(self, call: access.Call, receive: Receive, send: Send) -> None:
-        self.call, self._receive, self._send = call, receive, send
-        self.begun = self.streams = self.too_large = False
-        self._start: Message | None = None  # of an HTML page, held back until its length is known
-        self._page = b""
-
-    @staticmethod
-    def announced(scope: Message) -> int:
-        """The body's length as the request says it; 0 where it does not."""
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        return int(length) if length.isdigit() else 0
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self.call.bytes_in += len(message.get("body", b""))
-        if self.call.bytes_in > BODY:
-            self.too_large = True
-            raise TooLarge
-        return message
-
-    async def send(self, message: Message) -> None:
-        if self.too_large and not self.begun:
-            return  # Gradio's own words about a body that it could not read to its end
-        await self._forward(message)
-
-    async def _forward(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            await self._begin(message)
-        elif self._start is not None:
-            self._page += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._send_page(self._start, self._page)
-        else:
-            self._look(message.get("body", b""))
-            await self._send(message)
-
-    async def _begin(self, message: Message) -> None:
-        self.begun, self.call.status = True, message["status"]
-        if message["status"] >= 400:
-            self.call.outcome = "failed" if message["status"] >= 500 else "refused"
-        headers = dict(message["headers"])
-        message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in SECURITY.items())]
-        kind = headers.get(b"content-type", b"")
-        self.streams = kind.startswith(b"text/event-stream")
-        if kind.startswith(b"text/html"):
-            self._start = message
-        else:
-            await self._send(message)
-
-    async def _send_page(self, start: Message, page: bytes) -> None:
-        """An HTML page with a policy that only its own scripts satisfy."""
-        nonce = secrets.token_urlsafe(16)
-        page = SCRIPT.sub(f'<script nonce="{nonce}"'.encode(), page)
-        kept = [(k, v) for k, v in start["headers"] if k.lower() not in (b"content-length", b"content-security-policy")]
-        policy = POLICY.format(nonce=nonce).encode()
-        more = [(b"content-length", str(len(page)).encode()), (b"content-security-policy", policy)]
-        self.call.bytes_out = len(page)
-        await self._send({**start, "headers": [*kept, *more]})
-        await self._send({"type": "http.response.body", "body": page})
-
-    def _look(self, body: bytes) -> None:
-        """Note the length, and whether the page was told of a mistake."""
-        if (
-            not self.call.bytes_out
-            and self.call.endpoint == "update"
-            and body[:16].replace(b"\\", b"")[2:12] == b'ok":false,'
-        ):
-            self.call.outcome = "refused"
-        self.call.bytes_out += len(body)
-
-    async def answer(self, status: int, content: object, *headers: tuple[bytes, bytes]) -> None:
-        body = json.dumps(content).encode()
-        about = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-        await self._forward({"type": "http.response.start", "status": status, "headers": about})
-        await self._forward({"type": "http.response.body", "body": body})
-
-    async def end_stream(self, detail: str) -> None:
-        """The last event of a stream that cannot go on."""
-        body = f"event: error\ndata: {json.dumps(detail)}\n\n".encode()
-        await self._forward({"type": "http.response.body", "body": body})
-        self.call.outcome = "refused"
-
-    async def refuse(self, status: int, detail: str, outcome: str = "refused") -> None:
-        """An answer of ours. The rest of the request may still be on its way, so the connection ends here."""
-        await self.answer(status, {"detail": detail}, (b"connection", b"close"))
-        self.call.outcome = outcome
+            await exchange.refuse_body()

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from gradio_client import Client
 
-from explorer import Edit, RunSpec, run
+from explorer import Edit, RunSpec, device, run
 from explorer.asked import as_settings
 from explorer.link import encode
+from explorer.ui.api import ENDPOINTS
 from tests.api.conftest import LIMITS, Running, stream
 from tests.browser.server import ROOT
 
@@ -35,9 +36,10 @@ def client(running: Running) -> Client:
 # --------------------------------------------------------------------------------------------------- what is answered
 
 
-def test_gradio_client_finds_four_named_endpoints(client: Client) -> None:
+def test_gradio_client_finds_the_named_endpoints(client: Client) -> None:
     named = client.view_api(return_format="dict")["named_endpoints"]
-    assert list(named) == ["/trace", "/ledger", "/figure", "/generate"]
+    assert [n for n in named if n != "/gpu"] == ["/trace", "/ledger", "/figure", "/generate", "/generate_stream"]
+    assert list(named) == [f"/{name}" for name in ENDPOINTS if name != "gpu" or device.gpu_here()]
     for endpoint in named.values():
         assert "Limits: B up to 8, T and past up to 128" in endpoint["description"]
         assert all(p["parameter_name"] for p in endpoint["parameters"])
@@ -104,23 +106,24 @@ def test_the_second_form_of_a_call_by_names(http: httpx.Client) -> None:
 
 
 def test_a_text_comes_as_it_is_written(http: httpx.Client, call: Call) -> None:
-    asked = ("generate", "the cat", "tiny", 60, 0.85, 50, 0.85, 1.0, 4)
-    events = stream(http, *asked)
+    asked = ("the cat", "tiny", 60, 0.85, 50, 0.85, 1.0, 4)
+    events = stream(http, "generate_stream", *asked)
     parts = [data[0] for _, data in events]
     assert parts[-1]["done"]
     assert not any(part["done"] for part in parts[:-2])
     assert all(b["tokens"] >= a["tokens"] for a, b in pairwise(parts))
-    assert call(*asked)["text"] == parts[-1]["text"], "the same seed writes the same text"
+    assert call("generate", *asked) == parts[-1], "the same seed writes the same text"
     assert call("generate", "the cat", "", 60, 0.85, 50, 0.85, 1.0, 4)["text"] == parts[-1]["text"]
 
 
 def test_a_reader_who_leaves_stops_the_writing(running: Running, http: httpx.Client) -> None:
     def outcomes() -> list[str]:
-        return [e["outcome"] for e in running.entries() if e["endpoint"] == "generate"]
+        return [e["outcome"] for e in running.entries() if e["endpoint"] == "generate_stream"]
 
     before = len(outcomes())
-    posted = http.post("gradio_api/call/generate", json={"data": ["the cat", "tiny", 400, 5.0, 0, 1.0, 1.0, 1]})
-    with http.stream("GET", f"gradio_api/call/generate/{posted.json()['event_id']}") as reply:
+    asked = {"data": ["the cat", "tiny", 400, 5.0, 0, 1.0, 1.0, 1]}
+    posted = http.post("gradio_api/call/generate_stream", json=asked)
+    with http.stream("GET", f"gradio_api/call/generate_stream/{posted.json()['event_id']}") as reply:
         next(reply.iter_lines())
     begun = time.monotonic()
     while len(outcomes()) == before and time.monotonic() - begun < 20:
@@ -190,10 +193,34 @@ def test_twenty_askers_at_once_each_get_their_own(running: Running) -> None:
         assert answers[n]["quantities"]["resid_pre"]["values"][0][0] == [1.0, float(n)]
 
 
-def test_nothing_goes_round_the_queue(http: httpx.Client) -> None:
-    refused = http.post("gradio_api/run/trace", json={"data": ["", None, None]})
-    assert refused.status_code == 404
-    assert "join the queue" in refused.text
+def test_one_step_is_enough_for_a_short_answer(http: httpx.Client) -> None:
+    for path in ("run/trace", "api/trace"):
+        reply = http.post(f"gradio_api/{path}", json={"data": ["T=3", None, ["probs"]]})
+        assert reply.status_code == 200
+        assert reply.json()["data"][0]["sizes"]["T"] == 3
+    assert http.post("gradio_api/run/ledger", json={"data": []}).json()["data"][0]["ok"]
+    written = http.post("gradio_api/run/generate", json={"data": ["the cat", "tiny", 3]}).json()["data"][0]
+    assert written["done"]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "says"),
+    [
+        ("trace", b"T=3", 'The body is not JSON. Send {"data": [link, settings, only]}.'),
+        (
+            "trace",
+            b"[]",
+            'The body does not fit. Send {"data": [link, settings, only]}; entries at the end may be left',
+        ),
+        ("ledger", b'{"data": [1, 2, 3]}', 'The body does not fit. Send {"data": [link, settings]}'),
+        ("generate", b'{"data": []}', "prompt is missing. Send"),
+    ],
+)
+def test_a_body_that_does_not_fit_is_told_what_would(http: httpx.Client, name: str, body: bytes, says: str) -> None:
+    for way in ("run", "call"):
+        reply = http.post(f"gradio_api/{way}/{name}", content=body, headers={"content-type": "application/json"})
+        assert reply.status_code == 400
+        assert reply.json()["detail"].startswith(says)
 
 
 @pytest.mark.skipif(find_spec("mcp") is not None, reason="gradio[mcp] is installed here")

@@ -11,7 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from explorer.ui.server import BODY, Crowd, Guard, name_of
+from explorer.ui.api import parameters
+from explorer.ui.exchange import BODY
+from explorer.ui.server import Crowd, Guard, place_of
 from tests.api.conftest import Running
 
 
@@ -122,12 +124,17 @@ def test_the_log_says_what_happened_and_nothing_of_what_was_written(running: Run
 
 
 def test_names_in_the_log_come_from_a_list() -> None:
-    assert name_of("/gradio_api/call/trace/0123abc") == "result trace"
-    assert name_of("/gradio_api/call/v2/figure") == "call figure"
-    assert name_of("/gradio_api/component_server") == "update"
-    assert name_of("/gradio_api/heartbeat/0123abc") == "heartbeat"
-    assert name_of("/gradio_api/callous") == name_of("/gradio_api/call/other") == "other"
-    assert name_of("/assets/index.js") is name_of("/gradio_api/file=assets/js/main.js") is None
+    def name(path: str) -> str:
+        return place_of(path, parameters()).name
+
+    assert name("/gradio_api/call/trace/0123abc") == "result trace"
+    assert name("/gradio_api/call/v2/figure") == "call figure"
+    assert name("/gradio_api/run/ledger") == "run ledger"
+    assert name("/gradio_api/component_server") == "update"
+    assert name("/gradio_api/heartbeat/0123abc") == "heartbeat"
+    assert name("/gradio_api/callous") == name("/gradio_api/call/other") == "other"
+    assert name("/assets/index.js") == name("/gradio_api/file=assets/js/main.js") == ""
+    assert [name("/"), name("/healthz"), name("/healthz/")] == ["page", "health", "health"]
 
 
 # --------------------------------------------------------------------------------------------------- without a network
@@ -172,7 +179,7 @@ def test_a_few_compute_some_wait_and_the_rest_are_told_so() -> None:
         running_now -= 1
 
     async def crowd() -> list[tuple[int, Any]]:
-        guard = Guard(replying(wait), Crowd(at_once=2, most_waiting=5))
+        guard = Guard(replying(wait), crowd=Crowd(at_once=2, most_waiting=5))
         return list(await asyncio.gather(*(ask(guard) for _ in range(12))))
 
     replies = asyncio.run(crowd())
@@ -187,7 +194,7 @@ def test_a_place_is_given_back_after_an_error() -> None:
         raise KeyError("private words")
 
     async def thrice() -> list[tuple[int, Any]]:
-        guard = Guard(replying(broken), Crowd(at_once=1, most_waiting=1))
+        guard = Guard(replying(broken), crowd=Crowd(at_once=1, most_waiting=1))
         return [await ask(guard) for _ in range(3)]
 
     for status, said in asyncio.run(thrice()):
