@@ -33,6 +33,10 @@ export class Inspector {
         h("span", {class: "inspector-tools"}, this.opener, h("button", {type: "button", class: "bare", "aria-label": texts.close_inspector, title: texts.close_inspector, onclick: () => this.close()}, icon(CLOSE)))),
       h("div", {class: "inspector-body", tabindex: "0", role: "group", "aria-label": texts.inspector_numbers}, this.chain), this.check, this.form.node);
     this.dock = h("div", {class: "dock"}, this.node);
+    new ResizeObserver(() => { // how much of the window's lower edge is covered, for whatever scrolls into view
+      this.tall = this.node.offsetHeight;
+      if (this.tall) this.page().style.setProperty("--dock", `${this.tall}px`);
+    }).observe(this.node);
     this.listen();
   }
 
@@ -60,6 +64,8 @@ export class Inspector {
     });
     board.node.addEventListener("cell", event => this.choose(event.detail));
     document.addEventListener("keydown", event => {
+      if (!node.isConnected) return; // another page has taken this one's place
+      if (!this.node.isConnected) return; // another page, in another language, has taken this one's place
       if (event.key === "Escape" && this.state.select && !event.defaultPrevented && !event.target.closest?.("dialog, select")) this.close();
       if (event.key === "F2" && this.state.select) this.head.focus({preventScroll: true});
     });
@@ -95,7 +101,7 @@ export class Inspector {
   toggleForm(open = this.form.node.hidden) {
     this.form.node.hidden = !open;
     this.opener.setAttribute("aria-expanded", String(open));
-    this.page()?.classList.toggle("setting", open);
+    this.node.style.minHeight = "";
   }
 
   page() {
@@ -116,6 +122,7 @@ export class Inspector {
     const inside = this.node.contains(document.activeElement), moved = !same(inspect, this.shown);
     if (moved && newest && !same(this.trail.at(-1), inspect)) this.trail = [{q: inspect.q, i: inspect.i}];
     this.shown = {q: inspect.q, i: inspect.i};
+    this.node.style.minHeight = moved ? "" : `${this.tall}px`; // new numbers of the same cell never make it smaller
     if (moved) this.showHead(inspect);
     setHtml(this.equation, inspect.mathml);
     this.terms.node.hidden = this.equals.hidden = inspect.given;
@@ -152,7 +159,10 @@ export class Inspector {
       if (!this.form.node.contains(document.activeElement)) this.head.focus({preventScroll: true});
     }
     this.arriving = false;
-    requestAnimationFrame(() => this.light.cell(q, i)?.box.scrollIntoView({block: "nearest", inline: "nearest"})); // once all is in place
+    requestAnimationFrame(() => requestAnimationFrame(() => { // once all is in place
+      const shown = this.light.cell(q, i)?.box ?? this.light.heat(q, i)?.canvas;
+      if (shown !== document.activeElement) shown?.scrollIntoView({block: "nearest", inline: "nearest"});
+    }));
   }
 
   /** What is known of the number: given, computed alike, or set by somebody. */

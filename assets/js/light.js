@@ -53,6 +53,11 @@ export class Light {
     for (const view of this.board.views.values()) for (const slice of view.slices) if (slice.canvas) yield slice;
   }
 
+  /** The heatmap that shows q[i], if one does. */
+  heat(q, i) {
+    return [...this.heats()].find(heat => heat.panel.q === q && heat.placeOf(i));
+  }
+
   showOnHeat(inspect) {
     for (const heat of this.heats()) {
       const from = (inspect?.cells ?? []).filter(([q]) => q === heat.panel.q).map(([, i]) => heat.placeOf(i)).filter(Boolean);

@@ -25,6 +25,9 @@ const leaf = tree => tree.op === "cell" || tree.op === "number";
 /** Whether a term stays on one line. */
 const together = tree => leaf(tree) || (tree.op === "product" && tree.of.every(leaf));
 
+/** Whether a part is higher than a line: what stands beside it must stay there. */
+const tall = tree => tree.op === "ratio" || (tree.op === "call" && tree.f === "sqrt") || (tree.op === "product" && tree.of.some(tall));
+
 const el = (name, ...children) => h("span", {class: name}, ...children);
 const sign = text => el("sign", text);
 const ROOT = '<svg viewBox="0 0 10 20" preserveAspectRatio="none" aria-hidden="true"><path d="M0.5 12.5L2.6 11L5.2 18.6L9.6 0.7" vector-effect="non-scaling-stroke"/></svg>';
@@ -120,7 +123,7 @@ export class Terms {
       const inside = tree.of[n].op === "sum" ? [sign("("), ...own, sign(")")] : own;
       return n ? [sign("\u2009·\u2009"), ...inside] : inside;
     });
-    return {nodes, write: now => parts.forEach((p, n) => p.write(now.of[n]))};
+    return {nodes: tree.of.some(tall) ? [el("beside", ...nodes)] : nodes, write: now => parts.forEach((p, n) => p.write(now.of[n]))};
   }
 
   sum(tree) {
@@ -132,7 +135,7 @@ export class Terms {
     const rest = tree.rest ? el("rest num") : null;
     if (rest) nodes.unshift(el("sigma", "Σ", h("small", {html: this.texts.sum_of.replace("{n}", tree.n).replace("{over}", this.letters[tree.axis] ?? "")})));
     return {
-      nodes: rest ? [...nodes, " ", rest] : nodes,
+      nodes: tree.of.some(tall) ? [el("beside", ...nodes)] : rest ? [...nodes, " ", rest] : nodes,
       write: now => {
         parts.forEach((p, n) => p.write(isMinus(now.of[n]) ? {...now.of[n], of: now.of[n].of.slice(1)} : now.of[n]));
         if (rest) setText(rest, this.texts.rest_of.replace("{n}", now.rest.n.toLocaleString("en")).replace("{x}", short(number(now.rest.x))));

@@ -2,12 +2,14 @@
 
 Both pages are timed alike, inside the page: from the `input` event of a real keystroke to the animation frame after
 the one that found the answer in place, so the answer has been painted. Rounds alternate between the two pages, so
-that both see the same load. Afterwards the explorer is watched for a while: anything that still changes on it is
-reported, since a page could claim to be done too early.
+that both see the same load. Each stage is measured with the cell inspector closed and with it open. Afterwards the
+explorer is watched for a while: anything that still changes on it is reported, since a page could claim to be done
+too early.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -58,15 +60,15 @@ FIRST_EDITABLE = """
 
 def keystroke(page: Page, selector: str, digit: str, done: str, seen: str | None) -> float:
     """Milliseconds from the input event to paint, after replacing what the field says by one digit."""
-    page.locator(selector).click()
+    page.locator(selector).focus()  # no click, which would open the inspector
     page.keyboard.press("ControlOrMeta+a")
     page.evaluate(ARM, [done, seen])
     page.keyboard.press(digit)
     return float(page.evaluate("() => window.timed.then(answer => answer.ms)"))
 
 
-def open_stage(browser: Browser, url: str, stage: int) -> tuple[Page, str, str]:
-    """The default view at a stage, with the selector and name of the cell to edit there."""
+def open_stage(browser: Browser, url: str, stage: int, inspector: bool) -> tuple[Page, str, str]:
+    """The default view at a stage, with the selector and name of the cell to edit there, which has the focus."""
     page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.goto(url)
     page.wait_for_selector("[data-ready=true]")
@@ -76,13 +78,21 @@ def open_stage(browser: Browser, url: str, stage: int) -> tuple[Page, str, str]:
     if chosen is None:
         raise RuntimeError(f"stage {stage} shows no editable cell")
     q, index = chosen
-    return page, f'[data-q="{q}"][data-i="{index}"]', f"{q}[{index}]"
+    selector = f'[data-q="{q}"][data-i="{index}"]'
+    page.locator(selector).click()
+    page.wait_for_timeout(500)
+    if not inspector:
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(500)
+    if page.locator("[data-inspector]").is_visible() != inspector:
+        raise RuntimeError(f"stage {stage}: the inspector is not as wanted")
+    return page, selector, f"{q}[{index}]{', inspector open' if inspector else ''}"
 
 
 def measure_stage(
-    browser: Browser, url: str, echo: Page, stage: int, rounds: int
+    browser: Browser, url: str, echo: Page, stage: int, rounds: int, inspector: bool
 ) -> tuple[list[float], list[float], Row]:
-    page, selector, name = open_stage(browser, url, stage)
+    page, selector, name = open_stage(browser, url, stage, inspector)
     ours, floor, late = [], [], []
     for i in range(WARM_UP + rounds):
         digit = "2345678"[i % 7]
@@ -99,7 +109,7 @@ def measure_stage(
 
 
 def measure(rounds: int) -> list[Row]:
-    """A row for each stage view and one over all of them; `rounds` keystrokes a stage after a short warm-up."""
+    """Two rows for each stage view and one over all; `rounds` keystrokes a row after a short warm-up."""
     rows, all_ours, all_floor = [], [], []
     with (
         TemporaryDirectory() as folder,
@@ -111,8 +121,8 @@ def measure(rounds: int) -> list[Row]:
         echo = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
         echo.goto(echo_app.url)
         echo.wait_for_selector("#said")
-        for stage in range(1, 9):
-            ours, floor, row = measure_stage(browser, app.url, echo, stage, rounds)
+        for stage, inspector in product(range(1, 9), (False, True)):
+            ours, floor, row = measure_stage(browser, app.url, echo, stage, rounds, inspector)
             rows.append(row)
             all_ours += ours
             all_floor += floor
