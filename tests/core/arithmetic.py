@@ -33,11 +33,11 @@ def _value(node: ast.expr) -> float:
             return -_value(operand)
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             top, bottom = _value(left), _value(right)
-            return top / bottom if bottom else math.nan if not top else math.copysign(math.inf, top)
+            return top / bottom if bottom else math.nan if top == 0 or math.isnan(top) else math.copysign(math.inf, top)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return _BINARY[type(op)](_value(left), _value(right))
         case ast.Call(func=ast.Name(id="sqrt"), args=[argument], keywords=[]):
-            return math.sqrt(_value(argument))
+            return math.sqrt(x) if (x := _value(argument)) >= 0 else math.nan
         case ast.Call(func=ast.Name(id="exp"), args=[argument], keywords=[]):
             return math.exp(_value(argument))
     raise ValueError(f"not plain arithmetic: {ast.dump(node)}")

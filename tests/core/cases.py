@@ -6,9 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 
 from explorer import RunSpec, Trace, run
 from tests.core.reference import Block, Settings
+
+
+def many(examples: int) -> settings:
+    """So many examples, the same ones every time, however slow the machine."""
+    return settings(
+        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
+
 
 _WIDE = RunSpec(B=2, T=5, d_model=12, h=3, weights="random")
 _GROUPED = RunSpec(B=2, T=4, d_model=8, h=4, h_kv=2, d_h=6, d_ff=10, weights="random", seed=3)

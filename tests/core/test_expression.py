@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.expression import Call, Expr, Num, Product, Ratio, Ref, Sum, dot, minus
 from tests.core.arithmetic import evaluate
+from tests.core.cases import many
 
 CELLS = {("x", (n,)): value for n, value in enumerate([2.0, -3.0, 0.5, 0.0, -0.0, 1e-30, -1e30])}
 
@@ -36,7 +37,7 @@ TREES: st.SearchStrategy[Expr] = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@many(400)
 @given(TREES)
 def test_the_text_read_by_another_parser_gives_the_value(tree: Expr) -> None:
     value, read = tree.value(look), evaluate(tree.substituted(look))
@@ -47,6 +48,7 @@ def test_the_text_read_by_another_parser_gives_the_value(tree: Expr) -> None:
         assert math.isnan(read) == math.isnan(value) or not math.isfinite(value) or not math.isfinite(read)
 
 
+@many(100)
 @given(TREES)
 def test_cells_come_in_reading_order(tree: Expr) -> None:
     texts: list[str] = []

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer import PRESETS, Edit, RunSpec, SpecError, run
 from explorer.limits import LIMITS, Limits, from_environment
 from explorer.quantities import QUANTITIES, WEIGHTS, UnknownName
 from explorer.spec import default_d_ff
-from tests.core.cases import CASES
+from tests.core.cases import CASES, many
 
 
 def errors_of(**given: Any) -> dict[str, str]:
@@ -369,7 +369,7 @@ TYPED = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@many(400)
 @given(st.dictionaries(st.one_of(st.sampled_from(NAMES), st.text(max_size=5)), TYPED, max_size=6))
 def test_whatever_is_typed_only_a_spec_error_comes_out(typed: dict[str, object]) -> None:
     try:
@@ -380,7 +380,7 @@ def test_whatever_is_typed_only_a_spec_error_comes_out(typed: dict[str, object])
         assert hash(spec) == hash(RunSpec(**spec.given()))
 
 
-@settings(max_examples=300, deadline=None)
+@many(300)
 @given(st.dictionaries(st.sampled_from(NAMES), TYPED, max_size=4))
 def test_whatever_is_given_in_python_only_a_spec_error_comes_out(values: dict[str, Any]) -> None:
     try:
@@ -389,7 +389,7 @@ def test_whatever_is_given_in_python_only_a_spec_error_comes_out(values: dict[st
         assert error.errors
 
 
-@settings(max_examples=300, deadline=None)
+@many(300)
 @given(
     st.one_of(st.sampled_from([*QUANTITIES, *WEIGHTS]), TYPED),
     st.one_of(st.lists(st.one_of(st.none(), st.integers(-1, 2), TYPED), max_size=5), TYPED),
@@ -405,7 +405,7 @@ def test_whatever_is_edited_only_a_spec_error_comes_out(target: Any, index: Any,
         assert np.isfinite(trace["resid_pre"]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@many(60)
 @given(
     st.integers(1, 2), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2), st.integers(0, 3),
     st.sampled_from(["auto", "explicit", "flash"]), st.sampled_from(["float32", "bfloat16", "float16"]), st.data(),
