@@ -41,3 +41,17 @@ def test_tiles_and_centres() -> None:
     assert [tile(64, 64), tile(65, 64), tile(768, 96), tile(1, 9)] == [1, 2, 8, 1]
     assert centres(5, 1, start=3).tolist() == [3, 4, 5, 6, 7]
     assert centres(5, 2).tolist() == [0.5, 2.5, 4]
+
+
+def test_pool_of_whole_numbers_and_of_half_precision() -> None:
+    whole = np.arange(12).reshape(3, 4) - 6
+    assert pool(whole, 2, 3).tolist() == [[-6, -3], [4, 5]]
+    half = np.random.default_rng(1).normal(size=(9, 7)).astype(np.float16)
+    assert pool(half, 4, 3) == pytest.approx(np.array(slowly(half, 4, 3)))
+
+
+def test_pool_keeps_infinities_only_where_nothing_else_is() -> None:
+    values = np.array([[np.inf, -np.inf, 2.0, np.nan], [-0.0, np.inf, np.nan, -np.inf]])
+    assert pool(values, 2, 1).tolist()[0][:3] == [0.0, -np.inf, 2.0]
+    assert np.isnan(pool(values, 1, 4)[1:]).sum() == 0
+    assert pool(values, 2, 4).tolist() == [[2.0]]

@@ -50,3 +50,11 @@ def test_only_what_ran() -> None:
 def test_a_line_that_went_missing_is_noticed() -> None:
     with pytest.raises(LookupError, match=r"No line of model.norm.RMSNorm.forward contains 'gone'"):
         excerpt(Lines("model.norm", "RMSNorm.forward", "gone"))
+
+
+def test_places_of_what_ran_point_into_the_code() -> None:
+    for name in ("toy", "experts", "flash"):
+        trace = run(SPECS[name])
+        for stage in STAGES:
+            assert [stage.code[n] for n in stage.ran(trace)] == list(stage.code_that_ran(trace))
+            assert {stage.code[n].model for n in stage.ran(trace)} == {"minimind", "course"}
