@@ -6,6 +6,7 @@ const TINT = {light: {signed: 0.36, unit: 0.46}, dark: {signed: 0.44, unit: 0.36
 const THUMB = 0.68; // thumbnails stand between number cells and heatmaps
 let palette = {};
 let tables = {};
+let watching = false;
 const listeners = new Set();
 
 export const theme = () => (document.body.classList.contains("dark") ? "dark" : "light");
@@ -15,6 +16,9 @@ export const role = name => palette[theme()][name];
 export function start(given) {
   palette = given;
   build();
+  listeners.clear(); // of a page that this one takes the place of
+  if (watching) return;
+  watching = true;
   let now = theme();
   new MutationObserver(() => {
     if (theme() === now) return;

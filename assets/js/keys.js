@@ -2,9 +2,11 @@
 
 import {h} from "./dom.js";
 
-/** act: {choose(stage), step(by), undo(), redo(), help()} */
+/** act: {choose(stage), step(by), undo(), redo(), help(), walk(), present(), escape()}; they rest once another page has taken root's place. */
 export function listen(root, act) {
+  escapes(root, act);
   document.addEventListener("keydown", event => {
+    if (!root.isConnected) return undefined;
     const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.altKey) {
       event.preventDefault();
@@ -17,8 +19,28 @@ export function listen(root, act) {
     if (event.ctrlKey || event.metaKey || event.altKey || typing || event.target.closest?.('[role="grid"], dialog')) return undefined;
     if (event.key === "?") return act.help();
     if (/^[1-8]$/.test(event.key)) return act.choose(Number(event.key));
+    if (event.key === " " && !event.repeat && !event.target.closest?.("button, a, summary, label, [tabindex]")) {
+      event.preventDefault();
+      return act.walk();
+    }
+    if (event.key.toLowerCase() === "p") return act.present();
+    const end = {Home: 1, End: 8}[event.key];
+    if (end && !event.target.closest?.(".scroll, .slices, pre")) {
+      event.preventDefault();
+      return act.choose(end);
+    }
     const by = {ArrowRight: 1, ArrowLeft: -1}[event.key];
     return by && !event.target.closest?.(".scroll, .slices") ? act.step(by) : undefined;
+  });
+}
+
+/** Escape, unless something nearer to the focus had a use for it: a cell, the inspector, a dialog. */
+function escapes(root, act) {
+  let inspecting = false;
+  document.addEventListener("keydown", () => { inspecting = root.classList.contains("inspecting"); }, true);
+  window.addEventListener("keydown", event => {
+    if (event.key !== "Escape" || event.defaultPrevented || inspecting || !root.isConnected) return;
+    if (!event.target.closest?.("dialog, select")) act.escape();
   });
 }
 

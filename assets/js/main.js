@@ -10,10 +10,14 @@ import {Header} from "./header.js";
 import {Inspector} from "./inspector.js";
 import {helpCard, listen} from "./keys.js";
 import {Ledger} from "./ledger.js";
+import {browserLanguage, chosenLanguage, declare, otherLanguage, Texts} from "./language.js";
 import {BlockMap} from "./map.js";
+import {Present} from "./present.js";
+import {Share} from "./share.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
 import {Examples, setField, Tokens} from "./weights.js";
+import {Walk} from "./walk.js";
 import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
@@ -22,9 +26,11 @@ const NOTED_MS = 6000; // how long a note stays once it no longer holds
 const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
-  constructor(element, {fixed, first, plotly}, ask) {
+  /** languages: the Texts; state: new, or that of the page whose place this one takes. */
+  constructor(element, {fixed, first, plotly}, ask, languages, state, seq = 0) {
     const {texts} = fixed;
-    Object.assign(this, {texts, state: new State(), fixed});
+    Object.assign(this, {element, plotly, texts, state, fixed, languages});
+    declare(state.lang);
     colour.start(fixed.palette);
     const act = {
       preset: name => this.set(s => s.choosePreset(name)),
@@ -45,9 +51,14 @@ class Page {
       ledger: () => this.toLedger(),
       panel: () => this.togglePanel(),
       help: () => this.help.showModal(),
+      walk: () => this.walk.toggle(),
+      present: () => this.present.toggle(),
+      share: () => this.share.show(this.state.present),
+      language: () => this.turnLanguage(otherLanguage(this.state.lang)),
+      escape: () => (this.present.on ? this.present.set(false) : this.walk.stop()),
     };
     const common = {texts, quantities: fixed.quantities, choose: act.choose};
-    this.header = new Header({texts, presets: fixed.presets, act});
+    this.header = new Header({texts, presets: fixed.presets, act, home: state.chosenLang ? `?lang=${state.chosenLang}` : "?"});
     this.map = new BlockMap({...common, rows: fixed.map});
     this.stage = new Stage({...common, stages: fixed.stages});
     this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => this.inspector.choose({q, i})});
@@ -66,6 +77,9 @@ class Page {
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
+    this.walk = new Walk({map: this.map, board: this.board, texts, choose: act.choose});
+    this.stage.previous.before(this.walk.node);
+    this.share = new Share(asides);
     this.help = helpCard(texts);
     this.slices = h("div", {class: "slice-bar", hidden: true});
     this.notes = h("div", {class: "notes", role: "status"});
@@ -76,21 +90,51 @@ class Page {
         this.map.node,
         h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
         h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
-      this.notes, this.board.tip, this.help);
-    element.replaceChildren(this.root);
-    this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still)});
+      this.notes, this.board.tip, this.help, this.share.node);
+    this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
+    this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still), seq});
     listen(this.root, act);
-    this.begin(first);
     this.figures.warm();
+    if (state.asked) this.ask();
+    else this.begin(first);
   }
 
   /** Paint the default at once, unless the address asks for something else. */
   begin(first) {
+    this.enter();
+    this.state.asked = true;
     const asked = [...new URLSearchParams(location.search).keys()].some(key => !RESERVED.includes(key));
     if (asked) {
       this.state.query = location.search;
       this.ask();
     } else this.heard({...first, seq: 0}, true);
+  }
+
+  /** Take the place of what was there. */
+  enter() {
+    if (!this.root.isConnected) this.element.replaceChildren(this.root);
+  }
+
+  /** The same state in another language: a new page, which takes this one's place once it has something to show. */
+  async turnLanguage(lang) {
+    try {
+      const content = await this.languages.in(lang), {state, plotly, element, wire: {seq}} = this;
+      Object.assign(state, {lang, chosenLang: lang});
+      const next = new Page(element, {...content, plotly}, this.wire.ask, this.languages, state, seq);
+      next.cameFrom = this;
+    } catch {
+      setText(this.trouble, this.texts.gave_up);
+    }
+  }
+
+  /** What the page before kept open, and Plotly's share of it. */
+  inherit() {
+    const before = this.cameFrom;
+    if (!before) return;
+    this.cameFrom = null;
+    for (const board of [before.figures, ...before.trials.map(t => t.figures)]) board?.update([]);
+    if (before.root.classList.contains("no-side")) this.togglePanel();
+    this.header.language.focus();
   }
 
   set(change) {
@@ -120,6 +164,7 @@ class Page {
   }
 
   heard(answer, newest) {
+    this.enter();
     if (!answer.ok) return this.refused(answer.errors);
     if (newest) this.state.adopt(answer);
     this.paint(answer, newest);
@@ -138,6 +183,7 @@ class Page {
       this.examples.update(answer.spec);
       this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
       this.address(answer.query);
+      this.present.show(answer.present);
     }
     this.map.choose(answer.stage);
     this.stage.choose(answer.stage, answer.moe);
@@ -152,9 +198,11 @@ class Page {
     this.trials.forEach(trial => trial.look(answer.stage));
     this.effects.look();
     this.map.update(answer.map);
+    this.walk.update(answer);
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
-    this.say(answer.notes);
+    this.say(answer.unlinked ? [...answer.notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : answer.notes);
+    this.inherit();
     this.root.dataset.seq = answer.seq;
     this.root.dataset.ready = "true";
   }
@@ -233,6 +281,13 @@ class Page {
 }
 
 /** Called by the component's own script once its styles are there. */
-export function mount(element, given, ask) {
-  return new Page(element, given, ask);
+export async function mount(element, {plotly, ...english}, ask) {
+  const languages = new Texts(english, ask), state = new State();
+  state.chosenLang = chosenLanguage();
+  state.lang = state.chosenLang || browserLanguage();
+  const content = await languages.in(state.lang).catch(() => {
+    state.lang = "en";
+    return english;
+  });
+  return new Page(element, {...content, plotly}, ask, languages, state);
 }

@@ -2,9 +2,9 @@
 
 import {h} from "./dom.js";
 import {cellRgb, stateColour, step, thumbRgb, whenThemeChanges} from "./colour.js";
+import {LANE, Walker} from "./walker.js";
 
 const MASKED = -128, MISSING = -127; // codes in a thumbnail's bytes
-const LANE = {stream: 20, branch: 60, q: 47, k: 60, v: 75};
 const SVG = "http://www.w3.org/2000/svg";
 
 export class BlockMap {
@@ -17,7 +17,8 @@ export class BlockMap {
     this.lines.setAttribute("class", "map-lines");
     this.lines.setAttribute("aria-hidden", "true");
     this.rows = rows.map(row => this.row(row, choose));
-    this.list = h("div", {class: "map-rows"}, this.lines, ...this.rows);
+    this.walker = new Walker();
+    this.list = h("div", {class: "map-rows"}, this.lines, this.walker.node, ...this.rows);
     this.node = h("nav", {class: "map", "aria-label": texts.map}, this.list);
     this.node.addEventListener("keydown", event => this.walk(event, choose));
     new ResizeObserver(() => this.draw()).observe(this.list);
@@ -99,7 +100,9 @@ export class BlockMap {
     if (!y[9] || !this.list.offsetHeight) return;
     this.lines.setAttribute("width", 92);
     this.lines.setAttribute("height", this.list.offsetHeight);
-    this.lines.innerHTML = strands(y, this.rows.map(row => row.offsetHeight));
+    const tall = this.rows.map(row => row.offsetHeight);
+    this.lines.innerHTML = strands(y, tall);
+    this.walker.lay(y, tall, this.list.offsetHeight);
   }
 }
 

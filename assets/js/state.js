@@ -7,6 +7,7 @@ export class State {
     Object.assign(this, {
       query: null, preset: null, spec: {}, edits: [], switches: [], stage: 1, compare: "value",
       slice: {b: 0, h: 0}, select: null, view: "walk", past: [], future: [],
+      lang: "en", chosenLang: "", present: false, // chosenLang: "" where the browser chose
       fit: false, // whether the newest text decides B, T and padding
     });
     this.stray = new Map(); // texts in cells that are no numbers: they are kept, and never sent
@@ -17,7 +18,7 @@ export class State {
     const {query, preset, spec, edits, stage, compare, slice, select, view, fit} = this;
     const sent = edits.map(({t, i, x, on}) => ({t, i, x: Array.isArray(x) || Number.isFinite(x) ? x : String(x), on}));
     const switches = this.switches.filter(one => one.on).map(one => one.s);
-    return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view, fit};
+    return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view, fit, lang: this.lang, chosen_lang: this.chosenLang, present: this.present};
   }
 
   /** Take over what the server made of the newest request. */
@@ -31,6 +32,7 @@ export class State {
     this.stage = answer.stage;
     this.select = answer.select;
     this.slice = answer.slice;
+    this.present = answer.present;
     this.compare = answer.compare;
   }
 

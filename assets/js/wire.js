@@ -3,9 +3,9 @@
 const RETRY_MS = [300, 1000, 3000, 8000];
 
 export class Wire {
-  /** ask(text) -> Promise<text>; compose() -> the newest question; heard(answer); silent(still trying). */
-  constructor({ask, compose, heard, silent}) {
-    Object.assign(this, {ask, compose, heard, silent, seq: 0, painted: 0, busy: false, wanted: false});
+  /** ask(text) -> Promise<text>; compose() -> the newest question; heard(answer); silent(still trying); seq: the last number used. */
+  constructor({ask, compose, heard, silent, seq = 0}) {
+    Object.assign(this, {ask, compose, heard, silent, seq, painted: seq, busy: false, wanted: false});
   }
 
   /** Ask for the current state; returns the number of the question that covers it. */

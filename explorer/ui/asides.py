@@ -1,4 +1,4 @@
-"""What the page asks for besides its picture: the what-if table, the two trials, the course's file.
+"""What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link.
 
 Purpose: {"want": ["effects", …]} -> one part an entry, computed only then.
 Must not know: gradio, the browser.
@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from explorer.ui import trials, whatif
+from explorer.ui import share, trials, whatif
 from explorer.ui.request import Asked
 
 Payload = dict[str, Any]
@@ -24,7 +24,7 @@ def _effects(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any])
 
 
 def _softmax(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
-    return trials.softmax(request.get("softmax"))
+    return trials.softmax(request.get("softmax"), texts["lang"])
 
 
 def _norms(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
@@ -35,7 +35,13 @@ def _course(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) 
     return course_file()
 
 
-PARTS: dict[str, Part] = {"effects": _effects, "softmax": _softmax, "norms": _norms, "course": _course}
+def _share(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
+    return share.shared(asked.spec, asked.view, request.get("share"), texts)
+
+
+PARTS: dict[str, Part] = {
+    "effects": _effects, "softmax": _softmax, "norms": _norms, "course": _course, "share": _share,
+}  # fmt: skip
 
 
 def wanted(request: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from explorer.inspector import Inspection, inspect, symbol
 from explorer.quantities import EXPERT_WEIGHT, QUANTITIES, SCORE_TAPS, WEIGHTS, UnknownName, weight_of
 from explorer.spec import RunSpec
 from explorer.stages import STAGES
+from explorer.stages.terms import ENGLISH, title
 from explorer.ui.symbols import symbol_html, symbol_text
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def in_view(trace: Trace, cell: Cell, stage: int, slots: Mapping[str, int]) -> t
     return stage, moved
 
 
-def opened(trace: Trace, spec: RunSpec, cell: Cell | None) -> Payload | None:
+def opened(trace: Trace, spec: RunSpec, cell: Cell | None, lang: str = ENGLISH) -> Payload | None:
     """The inspector's content. Numbers that JSON lacks are the texts "NaN", "Inf" and "-Inf"."""
     if cell is None:
         return None
@@ -100,6 +101,7 @@ def opened(trace: Trace, spec: RunSpec, cell: Cell | None) -> Payload | None:
     plain: Payload = _plain(found.as_dict())
     quantity = found.name in QUANTITIES
     return plain | {
+        "title": title(found.name, lang),
         "gap": _plain(abs(found.exact - found.computed) if found.difference else 0.0),
         "rounding": _is_rounding(found, plain["tree"], trace.dtype(found.name) if quantity else "float32"),
         "dtype": trace.dtype(found.name) if quantity else str(trace.weights[found.name].dtype),
@@ -108,7 +110,7 @@ def opened(trace: Trace, spec: RunSpec, cell: Cell | None) -> Payload | None:
         "given_as": ("quantity" if quantity else "weight") if found.given else "",
         "sizes": trace.sizes,
         "choices": [*trace.names, *trace.weights],
-        "extra": {name: _about(name) for name in {*_names(found.tree), *trace.weights} - WEIGHTS.keys()
+        "extra": {name: _about(name, lang) for name in {*_names(found.tree), *trace.weights} - WEIGHTS.keys()
                   if name not in QUANTITIES},
     }  # fmt: skip
 
@@ -129,11 +131,11 @@ def _home(name: str) -> int:
     return max(1, QUANTITIES[name].stage if name in QUANTITIES else weight_of(name).stage)
 
 
-def _about(name: str) -> Payload:
+def _about(name: str, lang: str) -> Payload:
     """What the page's fixed declarations say of a quantity, for the weights of an expert."""
     about = weight_of(name)
     return {
-        "symbol": symbol_html(symbol(name)), "plain": symbol_text(symbol(name)), "title": about.title,
+        "symbol": symbol_html(symbol(name)), "plain": symbol_text(symbol(name)), "title": title(name, lang),
         "role": about.role, "stage": about.stage, "axes": about.axes,
     }  # fmt: skip
 

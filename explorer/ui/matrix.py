@@ -19,6 +19,7 @@ from explorer.capture import Trace
 from explorer.draw.pooling import pool, tile
 from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.spec import Edit
+from explorer.stages.terms import title
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
 
 Array = NDArray[Any]
@@ -57,7 +58,7 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
     """The panel of one quantity or weight; see the page protocol in assets/js/panel.js."""
     about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
     values, base = _array(shown.trace, name), _array(shown.base, name)
-    scale = getattr(about, "scale", "signed")
+    scale, words = getattr(about, "scale", "signed"), title(name, texts["lang"])
     rows, cols = _matrix_size(values.shape)
     grid = rows <= GRID_ROWS and cols <= GRID_COLS
     prefixes = list(_prefixes(about.axes, values.shape, shown, grid))
@@ -75,8 +76,8 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
     ]
     pooled = not grid and slices[0]["pooled"] != (1, 1)
     return {
-        "q": name, "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
-        "caption": about.title, "role": about.role, "axes": about.axes, "letters": shape_html(about.axes),
+        "q": name, "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": words,
+        "caption": words, "role": about.role, "axes": about.axes, "letters": shape_html(about.axes),
         "shape": values.shape, "kind": "grid" if grid else "heat", "scale": scale, "range": limit or 1.0,
         "editable": True, "weight": name not in QUANTITIES, "group": group, "slices": slices,
         "note": texts["pooled"].format(rows=slices[0]["pooled"][0], cols=slices[0]["pooled"][1]) if pooled else "",

@@ -10,20 +10,22 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
+from html import escape
 from typing import Any
 
-from explorer import link
 from explorer.axes import AXES
 from explorer.capture import Trace
+from explorer.capture.ledger import SHARED, LedgerRow
 from explorer.draw.scales import PALETTE
 from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
 from explorer.stages import STAGES
-from explorer.ui import asides, block_map, controls, inspect, matrix, reading, trials, whatif
+from explorer.stages.terms import title
+from explorer.ui import asides, block_map, controls, inspect, matrix, reading, share, trials, whatif
 from explorer.ui.request import Asked, read
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
-from explorer.ui.words import words
+from explorer.ui.words import language, words
 
 log = logging.getLogger(__name__)
 Payload = dict[str, Any]
@@ -32,8 +34,10 @@ BRANCHES = {7: "stream", 8: "ffn"}
 
 def answer(request: Mapping[str, Any]) -> Payload:
     """The answer to one request of the page: {"ok": True, …} to paint, or {"ok": False, "errors": {field: message}}."""
-    texts = words("en")
+    texts = words(language(request))
     seq = request.get("seq", 0)
+    if request.get("want") == ["fixed"]:
+        return {"ok": True, "seq": seq, "fixed": fixed(texts["lang"]), "first": first(texts["lang"])}
     try:
         asked = read(request, texts)
         if wanted := asides.wanted(request):
@@ -60,8 +64,11 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
     stage = STAGES[view.stage - 1]
     shown = matrix.Shown(trace, base, tuple(e for e in spec.edits if e.on), view.compare, asked.slots)
     panels = [(n, group) for group, names in stage.panels(trace).items() for n in names if _of_expert(n, asked.slots)]
+    query, unlinked = share.query(asked.spec, asked.view)
     return {
-        "query": _query(asked),
+        "query": query,
+        "unlinked": unlinked,
+        "present": view.present,
         "spec": controls.shown_values(spec),
         "derived": controls.derived(spec),
         "fields": controls.states(spec),
@@ -77,12 +84,12 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]) | _experts(spec, panels),
         "map": {"thumbs": block_map.thumbnails(trace, asked.slots, base, view.compare)},
         "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
-        "facts": stage.facts(trace, view.row, view.head),
-        "figures": stage.figures(trace, view.row, view.head),
-        "ledger": [_ledger_row(row) for row in trace.ledger()],
+        "facts": stage.facts(trace, view.row, view.head, lang=texts["lang"]),
+        "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
+        "ledger": [_ledger_row(row, texts) for row in trace.ledger()],
         "notes": [*asked.notes, *_path_notes(spec, trace, view.stage, texts)],
         "select": {"q": view.cell[0], "i": view.cell[1]} if view.cell else None,
-        "inspect": inspect.opened(trace, spec, view.cell),
+        "inspect": inspect.opened(trace, spec, view.cell, texts["lang"]),
     }
 
 
@@ -94,13 +101,6 @@ def _of_expert(name: str, slots: Mapping[str, int]) -> bool:
 def _experts(spec: RunSpec, panels: list[tuple[str, str]]) -> dict[str, int]:
     shows_one = spec.experts > 1 and any(name.startswith("mlp.experts.") for name, _ in panels)
     return {"e": spec.experts} if shows_one else {}
-
-
-def _query(asked: Asked) -> str:
-    try:
-        return link.encode(asked.spec, asked.view)
-    except link.LinkTooLong:
-        return ""
 
 
 def _path_notes(spec: RunSpec, trace: Trace, stage: int, texts: Mapping[str, Any]) -> list[str]:
@@ -115,11 +115,25 @@ def _number(value: Any) -> Any:
     return str(value) if isinstance(value, float) and abs(value) == float("inf") else value
 
 
-def _ledger_row(row: Any) -> Payload:
+def _ledger_row(row: LedgerRow, texts: Mapping[str, Any]) -> Payload:
     return {
         "name": row.name, "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
-        "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": row.note,
+        "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": _ledger_note(row.note, texts),
     }  # fmt: skip
+
+
+def _ledger_note(note: str, texts: Mapping[str, Any]) -> str:
+    """A row's note in the page's language."""
+    if note.startswith(SHARED):
+        return str(texts["ledger_shared"]).format(name=note.removeprefix(SHARED).strip())
+    known = {"edited": str(texts["edited"]), "computed on demand": str(texts["ledger_on_demand"])}
+    return known.get(note, note)
+
+
+@cache
+def first(lang: str) -> Payload:
+    """The first picture of somebody who asked for nothing."""
+    return answer({"lang": lang})
 
 
 @cache
@@ -134,7 +148,7 @@ def fixed(lang: str = "en") -> Payload:
         "letters": {letter: shape_html((letter,)) for letter in AXES},
         "quantities": {
             name: {
-                "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": about.title,
+                "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": title(name, lang),
                 "role": about.role, "stage": about.stage, "scale": getattr(about, "scale", "signed"),
                 "axes": about.axes,
             }
@@ -142,15 +156,16 @@ def fixed(lang: str = "en") -> Payload:
         },
         "stages": [
             {
-                "number": stage.number, "title": stage.title, "equation": stage.equation,
-                "equation_moe": stage.equation_moe or stage.equation, "mixes": stage.mixes, "notice": stage.notice,
+                "number": stage.number, "title": stage.text(lang).title, "equation": stage.equation_in(lang),
+                "equation_moe": stage.equation_in(lang, moe=True), "mixes": stage.text(lang).mixes,
+                "notice": stage.text(lang).notice,
                 "code": [asdict(excerpt) for excerpt in stage.code],
                 "branch": texts[f"branch_{BRANCHES.get(stage.number, 'attention')}"],
             }
             for stage in STAGES
         ],
         "map": block_map.rows(
-            [stage.title for stage in STAGES],
+            [escape(name) for name in texts["map_titles"]],
             symbol_html(QUANTITIES["resid_pre"].latex), symbol_html(QUANTITIES["resid_post"].latex),
         ),
         "controls": controls.declarations(texts),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from explorer import link
-from explorer.link import COMPARE, View
+from explorer.link import COMPARE, LANGUAGES, View
 from explorer.quantities import QUANTITIES, UnknownName
 from explorer.spec import PRESETS, Edit, RunSpec, SpecError
 from explorer.ui import whatif
@@ -171,10 +171,11 @@ def _switches(request: Mapping[str, Any], base: RunSpec | None) -> tuple[str, ..
 
 
 def _view(request: Mapping[str, Any]) -> View:
-    compare = request.get("compare")
+    compare, lang = request.get("compare"), request.get("chosen_lang")
     return View(
-        stage=_whole(request.get("stage"), 1, 1, STAGE_COUNT), compare=compare if compare in COMPARE else COMPARE[0]
-    )
+        stage=_whole(request.get("stage"), 1, 1, STAGE_COUNT), compare=compare if compare in COMPARE else COMPARE[0],
+        lang=lang if lang in LANGUAGES else "", present=request.get("present") is True,
+    )  # fmt: skip
 
 
 def _slots(request: Mapping[str, Any], view: View, spec: RunSpec) -> dict[str, int]:

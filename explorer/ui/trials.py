@@ -14,6 +14,7 @@ import numpy as np
 from explorer.run import run
 from explorer.spec import RunSpec, SpecError
 from explorer.stages.checks import COURSE_ROW, LONGEST, norm_comparison, read_row, softmax_check
+from explorer.stages.terms import ENGLISH
 
 GAMMA = "input_layernorm.weight"
 LONGEST_TEXT = 2000  # characters of a row
@@ -24,11 +25,11 @@ def course_row() -> str:
     return ", ".join("−inf" if np.isneginf(x) else f"{x:g}" for x in COURSE_ROW)
 
 
-def softmax(asked: Any) -> dict[str, Any]:
+def softmax(asked: Any, lang: str = ENGLISH) -> dict[str, Any]:
     """The softmax of the row typed, step by step. Raises SpecError with the message for its field."""
     text = _text(asked, "row") or course_row()
     with Beside("softmax.row"):
-        found = softmax_check(read_row(text))
+        found = softmax_check(read_row(text), lang)
     return {
         "scores": _numbers(found.scores), "exponentials": _numbers(found.exponentials), "total": found.total,
         "shares": _numbers(found.shares), "rounded": found.rounded, "rounded_total": found.rounded_total,
@@ -51,7 +52,7 @@ def norms(spec: RunSpec, row: int, asked: Any, texts: Mapping[str, Any]) -> dict
     gamma = own if given.get("gamma") == "block" else _vector(given, "gamma", x.size)
     beta = _vector(given, "beta", x.size)
     with Beside("norms.row"):
-        found = norm_comparison(x, gamma, beta, spec.norm_eps)
+        found = norm_comparison(x, gamma, beta, spec.norm_eps, texts["lang"])
     return {
         "token": token, "tokens": spec.T, "past": spec.past,
         "note": texts["norms_cut"].format(n=x.size, width=spec.d_model) if cut else "",
