@@ -16,6 +16,7 @@ from tests import toy_reference
 from tests.browser.conftest import DESKTOP, Watch
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.server import ROOT, Server
+from tests.browser.test_accessibility import violations
 from tests.ui.reading_checkpoint import EXAMPLES, write_reader
 
 Open = Callable[..., ExplorerPage]
@@ -322,3 +323,19 @@ def test_the_courses_model_is_handed_over_whole(explorer: ExplorerPage, tmp_path
     source = ROOT / "explorer" / "course" / "transformer_model.py"
     assert waiting.value.suggested_filename == source.name
     assert (tmp_path / "got.py").read_text(encoding="utf-8") == source.read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------------- accessibility
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_open_violates_nothing_grave(open_explorer: Open, theme: str) -> None:
+    explorer = open_explorer(f"{CAPSTONE}&E=4&k=2&s=no_mask!without_head:1&stage=1&__theme={theme}")
+    explorer.page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    for stage, trial in ((1, "norms"), (5, "softmax")):
+        explorer.stage(stage)
+        explorer.page.locator(f'[data-trial-of="{trial}"]').scroll_into_view_if_needed()
+        expect(explorer.page.locator(f'[data-trial-of="{trial}"] td').first).to_be_visible(timeout=20_000)
+        explorer.page.locator("[data-effects]").scroll_into_view_if_needed()
+        expect(explorer.page.locator("[data-effect]").first).to_be_visible(timeout=20_000)
+        assert not violations(explorer)
