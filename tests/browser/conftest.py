@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser.chromium import launch
 from tests.browser.explorer_page import ExplorerPage
@@ -15,6 +15,7 @@ from tests.browser.server import Server
 
 DESKTOP = (1280, 720)
 LOCAL_SCHEMES = ("data", "blob", "about")
+expect.set_options(timeout=20_000)  # machines that run tests are busy
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
