@@ -65,7 +65,6 @@ export class Inspector {
     board.node.addEventListener("cell", event => this.choose(event.detail));
     document.addEventListener("keydown", event => {
       if (!node.isConnected) return; // another page has taken this one's place
-      if (!this.node.isConnected) return; // another page, in another language, has taken this one's place
       if (event.key === "Escape" && this.state.select && !event.defaultPrevented && !event.target.closest?.("dialog, select")) this.close();
       if (event.key === "F2" && this.state.select) this.head.focus({preventScroll: true});
     });

@@ -159,18 +159,18 @@ export class Walk {
     const kept = new Set();
     for (const panel of this.on ? this.panels : []) {
       const slices = this.board.views.get(panel.q)?.slices ?? [];
-      for (const [row, kind] of this.rows(panel)) for (const slice of slices) kept.add(this.band(slice, row, kind));
+      for (const [first, last, kind] of this.rows(panel)) for (const slice of slices) kept.add(this.band(slice, first, last, kind));
     }
     for (const [band, forget] of this.bands) if (!kept.has(band)) forget();
   }
 
-  /** [row, "own" or "read"] of a panel. */
+  /** [first row, last row, "own" or "read"] of a panel. */
   rows({q, axes, weight}) {
     const axis = axes.length > 1 ? axes.at(-2) : "", {past} = this.count, cached = axis === "Tk" ? past : 0;
     if (weight || !["T", "Tq", "Tk"].includes(axis)) return [];
     const own = this.token + cached;
     const others = READ[this.stage]?.includes(q) ? this.visible().map(key => key - past + cached).filter(row => row !== own && row >= 0) : [];
-    return [...others.map(row => [row, "read"]), [own, "own"]];
+    return [...runs(others).map(([first, last]) => [first, last, "read"]), [own, own, "own"]];
   }
 
   /** The keys that the token sees, from the masked scores where they are shown as numbers. */
@@ -180,10 +180,10 @@ export class Walk {
     return Array.from({length: slice.cols}, (_, key) => key).filter(key => !((slice.state.charCodeAt(this.token * slice.cols + key) - 48) & HIDDEN));
   }
 
-  band(slice, row, kind) {
-    const rows = slice.rows ?? slice.slice.whole[0], bands = (slice.bands ??= new Map()), key = `${row} ${kind}`;
+  band(slice, first, last, kind) {
+    const bands = (slice.bands ??= new Map()), key = `${first} ${last} ${kind}`;
     if (!bands.has(key)) {
-      const made = h("span", {class: `walk-band ${kind}`, "aria-hidden": "true", dataset: {walkRow: row}});
+      const made = h("span", {class: `walk-band ${kind}`, "aria-hidden": "true", dataset: {walkRow: first}});
       bands.set(key, made);
       slice.node.append(made);
       this.bands.set(made, () => {
@@ -193,15 +193,25 @@ export class Walk {
       });
     }
     const band = bands.get(key);
-    if (slice.canvas) over(band, slice, row, rows);
-    else band.style.gridRow = `${row + 2} / ${row + 3}`;
+    if (slice.canvas) over(band, slice, first, last);
+    else band.style.gridRow = `${first + 2} / ${last + 3}`;
     return band;
   }
 }
 
-/** On a heatmap, a band of the canvas' own size. */
-function over(band, {canvas}, row, rows) {
-  const {offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height} = canvas, tall = Math.max(4, height / rows);
-  const middle = top + (row + 0.5) * height / rows;
-  Object.assign(band.style, {left: `${left - 2}px`, top: `${Math.max(top - 2, middle - tall / 2 - 1)}px`, width: `${width + 4}px`, height: `${tall + 2}px`});
+/** [2, 3, 4, 7] -> [[2, 4], [7, 7]] */
+function runs(rows) {
+  const found = [];
+  for (const row of rows) {
+    if (found.length && found.at(-1)[1] === row - 1) found.at(-1)[1] = row;
+    else found.push([row, row]);
+  }
+  return found;
+}
+
+/** On a heatmap, a band of the canvas' own size; never so low that it cannot be seen. */
+function over(band, {canvas, slice}, first, last) {
+  const {offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height} = canvas, each = height / slice.whole[0];
+  const tall = Math.max(5, (last + 1 - first) * each), middle = top + (first + last + 1) / 2 * each;
+  Object.assign(band.style, {left: `${left - 2}px`, top: `${middle - tall / 2 - 2}px`, width: `${width + 4}px`, height: `${tall + 4}px`});
 }
