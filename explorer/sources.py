@@ -79,7 +79,7 @@ def tokens_of(spec: RunSpec) -> tuple[tuple[str, ...], ...]:
     tokenizer = _tokenizer(_offer(spec).source)
     pads = spec.padding or (0,) * spec.B
     return tuple(
-        tuple("" if n < pad else tokenizer.id_to_token(i) or "" for n, i in enumerate(row))
+        tuple("" if n < pad else tokenizer.decode([i], skip_special_tokens=False) for n, i in enumerate(row))
         for row, pad in zip(_padded(spec), pads, strict=True)
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from explorer import Edit, RunSpec, SpecError, run, sources
 from explorer.checkpoints import CheckpointError
@@ -94,3 +94,18 @@ def test_a_folder_that_cannot_be_opened_is_not_offered(tmp_path):
     with pytest.raises(CheckpointError):
         sources.offer("broken", tmp_path)
     assert "broken" not in OFFERS
+
+
+def test_a_byte_level_token_is_shown_as_its_text(model, tmp_path):
+    model.save_pretrained(tmp_path)
+    pieces = {"<unk>": 0, "Ġ": 1, "c": 2, "a": 3, "t": 4, "ca": 5, "cat": 6, "Ġcat": 7, "s": 8}
+    tokenizer = Tokenizer(models.BPE(pieces, [("c", "a"), ("ca", "t"), ("Ġ", "cat")], unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    sources.offer("bytes", tmp_path)
+    try:
+        trace = run(RunSpec(weights="checkpoint:bytes", text="cat cats", **sources.fit_to_text("bytes", "cat cats")))
+    finally:
+        del OFFERS["bytes"]
+    assert trace.tokens == (("cat", " cat", "s"),)
