@@ -110,7 +110,7 @@ def symbol(name: str) -> str:
 def _as_shown(trace: Trace, node: Expr) -> Expr:
     """Without a cache, "all keys" and "all values" are this call's own: those are named, unless an edit tells apart."""
     match node:
-        case Ref(name, index) if (own := QUANTITIES[name].alias if name in QUANTITIES else ""):
+        case Ref(name, index) if own := QUANTITIES[name].alias if name in QUANTITIES else "":
             return Ref(own, index) if trace.value(own, index) == trace.value(name, index) else node
         case Call(function, argument):
             return Call(function, _as_shown(trace, argument))

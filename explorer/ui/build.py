@@ -26,7 +26,8 @@ SESSIONS = 1000  # what Gradio keeps of a visitor is small and, of this page, ne
 
 def build() -> gr.Blocks:
     """The app, not yet launched."""
-    with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as blocks:
+    blocks = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
+    with blocks:
         Explorer(answer, fixed(), answer({}), PLOTLY_JS)
     add_api(blocks)
     blocks.queue(max_size=QUEUE_SIZE, api_open=True)
