@@ -66,7 +66,9 @@ def test_the_switch_keeps_the_state(explorer: ExplorerPage) -> None:
 
 NEUTRAL = "pre, code, .code figcaption, .brand, math, .sym, kbd, [hidden], .share"  # names and what is not shown
 TEXTS = """
-    NEUTRAL => { const found = [], walk = document.createTreeWalker(document.querySelector('.mbx'), NodeFilter.SHOW_TEXT);
+    NEUTRAL => {
+        const found = [], page = document.querySelector('.mbx');
+        const walk = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
         for (let node; (node = walk.nextNode());) {
             const box = node.parentElement;
             if (!node.data.trim() || box.closest(NEUTRAL)) continue;
