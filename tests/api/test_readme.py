@@ -1,0 +1,50 @@
+"""The README's commands and requests do what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import httpx
+import pytest
+from gradio_client import Client
+
+from explorer.__main__ import main
+from tests.api.conftest import Running
+from tests.browser.server import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+LOCAL = "http://127.0.0.1:7860"
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [line for block in SHELL for line in block.splitlines() if line.startswith("python -m explorer")]
+    assert len(commands) == 4
+    for command in commands:
+        assert main(shlex.split(command)[3:]) == 0, command
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "attention.html", "walk.html"}
+    assert "2×3×5×5" in capsys.readouterr().out
+
+
+def test_the_request(http: httpx.Client) -> None:
+    curl = next(block for block in SHELL if block.startswith("curl"))
+    words = shlex.split(curl.replace("\\\n", ""))
+    path, header, body = words[1].removeprefix(LOCAL), words[3], words[5]
+    name, _, value = header.partition(": ")
+    answer = http.post(path.lstrip("/"), content=body, headers={name: value}).json()["data"][0]
+    assert answer["ok"]
+    assert answer["link"] == "v=1&T=3&e=probs@0.0.2.0~0.5&stage=1"
+    assert list(answer["quantities"]) == ["resid_post"]
+
+
+def test_the_client(running: Running) -> None:
+    asked = re.search(r'Client\("[^"]*"\)\.predict\((.*)\)$', README, re.MULTILINE)
+    assert asked
+    assert asked[1] == 'settings={"T": 3}, only=["probs"], api_name="/trace"'
+    client = Client(running.url, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
+    answer = client.predict(settings={"T": 3}, only=["probs"], api_name="/trace")
+    assert json.dumps(answer["quantities"]["probs"]["shape"]) == "[1, 1, 3, 3]"
