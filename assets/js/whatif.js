@@ -35,7 +35,7 @@ export class Switches {
   }
 
   chip(name, text, {hint, role}, label = text) {
-    const node = h("button", {type: "button", class: `chip role-${role}`, dataset: {switch: name}, title: hint, "aria-pressed": "false", "aria-label": label,
+    const node = h("button", {type: "button", class: `chip role-${role}`, dataset: {switch: name}, title: hint, "aria-pressed": "false", "aria-label": label === text ? null : label,
       html: lowered(text), onclick: () => this.act.toggle(name, !this.on.has(name))});
     return {name, node, hint};
   }

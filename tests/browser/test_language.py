@@ -77,7 +77,7 @@ TEXTS = """
         return found; }
 """
 NAMES = re.compile(
-    r"RMSNorm|LayerNorm|RMS|RoPE|YaRN|MiniMind(-3)?|SiLU|SwiGLU|[Ss]oftmax|GQA|NaN|attn|next|model|FLOPs|float32|KiB|MiB"
+    r"RMSNorm|[WX]_\w+|Shift|flash|LayerNorm|RMS|RoPE|YaRN|MiniMind(-3)?|SiLU|SwiGLU|[Ss]oftmax|GQA|NaN|attn|next|model|FLOPs|float32|KiB|MiB"
     r"|bfloat16|float16|float64|Esc|Ctrl|CPU|GPU|CUDA|max|exp|rms|mean|cos|sin|concat|transformer_model\\.py|block\\.py"
 )
 

@@ -107,18 +107,17 @@ HOSTILE = [
 
 @pytest.mark.parametrize("key", ["w", "text", "e", "s", "cell", "T", "lang", "present", "nonsense"])
 def test_hostile_links_say_what_was_ignored_and_render_nothing(
-    open_explorer: Callable[..., ExplorerPage], key: str
+    open_explorer: Callable[..., ExplorerPage], server: Server, key: str
 ) -> None:
-    explorer = open_explorer("?" + "&".join(f"{key}={quote(text)}" for text in HOSTILE[:1]))
-    page = explorer.page
-    expect(page.locator(".notes")).to_contain_text("ignored")
-    for text in HOSTILE[1:]:
-        page.goto(page.url.split("?")[0] + f"?{key}={quote(text)}")
+    page = open_explorer().page
+    for text in HOSTILE:
+        page.goto(f"{server.url}?{key}={quote(text)}")
         page.wait_for_selector("[data-ready=true]")
-        expect(page.locator(".notes")).to_contain_text("ignored")
+        if key != "text":  # of a text without a checkpoint nothing is made, and nothing need be said
+            expect(page.locator(".notes")).to_contain_text("ignored")
         assert page.evaluate("window.harmed") is None
         assert page.locator(".mbx script, .mbx img, .notes *:not(p, div, button, span, svg, path)").count() == 0
-    assert page.locator('[data-q="resid_pre"]').count() == 4, "the default opens"
+        assert page.locator('[data-q="resid_pre"]').count() == 4, "the default opens"
 
 
 def test_inside_another_page_it_offers_its_own_address(new_page: Callable[..., Page], server: Server) -> None:
