@@ -73,7 +73,7 @@ def test_a_state_beyond_a_link_says_why(monkeypatch: pytest.MonkeyPatch) -> None
     found = shared()
     assert found["query"] == found["code"] == ""
     assert "at most 30 are allowed" in found["note"]
-    reply = answer({"spec": {"T": "3", "weights": "random"}})
+    reply = answer({"spec": {"T": "3", "d_model": "4", "h": "2", "weights": "random"}})
     assert reply["query"] == "" and "at most 30 are allowed" in reply["unlinked"]
 
 
