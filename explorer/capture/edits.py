@@ -17,8 +17,9 @@ class CaptureError(RuntimeError):
     """The block did something that a record cannot hold, or an edit does not fit it."""
 
 
-def set_cells(tensor: Tensor, edit: Edit) -> Tensor:
-    """A new tensor of the same layout with the edit's cells set. Raises CaptureError when index or values do not fit.
+def set_cells(tensor: Tensor, edit: Edit, own: bool = False) -> Tensor:
+    """A new tensor of the same layout with the edit's cells set; `tensor` itself where it is `own`, made by an earlier
+    edit and seen by nobody yet. Raises CaptureError when index or values do not fit.
 
     The layout is kept because kernels may add up in another order for another one: an edit that sets what is there
     already has to change nothing, to the last bit.
@@ -36,8 +37,8 @@ def set_cells(tensor: Tensor, edit: Edit) -> Tensor:
             "Give one number, or without an index values of the whole shape."
         )
     if not edit.index:
-        return torch.empty_like(tensor).copy_(value)
-    edited = tensor.clone()
+        return (tensor if own else torch.empty_like(tensor)).copy_(value)
+    edited = tensor if own else tensor.clone()
     edited[tuple(slice(None) if i is None else i for i in edit.index)] = value
     return edited
 

@@ -146,7 +146,7 @@ class Recorder:
             name = edit.target
             if name in self.weights:
                 self.before.setdefault(name, Kept(self.weights[name]))
-                self.weights[name] = edited[name] = set_cells(self.weights[name], edit)
+                self.weights[name] = edited[name] = set_cells(self.weights[name], edit, own=name in edited)
             elif name in self.taps or name in given:
                 self.tap_edits.setdefault(name, []).append(edit)
             elif name in QUANTITIES:
@@ -222,8 +222,8 @@ class Recorder:
             rule = switch.kind.rules.get(name)
             if rule is not None:
                 used = rule(_Seen(self), used, switch.argument).to(computed.dtype)
-        for edit in self.tap_edits.get(name, ()):
-            used = set_cells(used, edit)
+        for n, edit in enumerate(self.tap_edits.get(name, ())):
+            used = set_cells(used, edit, own=n > 0)
         if name == "expert_index" and used is not computed:
             check_experts(used, self.seen["router_probs"].tensor.shape[-1])
         return used
