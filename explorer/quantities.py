@@ -111,6 +111,11 @@ def _count(letters: str, each: int = 1) -> Callable[[Sizes], int]:
     return flops
 
 
+def _ffn_out_flops(sizes: Sizes) -> int:
+    """The down projection, or with experts the weighted sum of their answers."""
+    return _count("B T k D" if sizes["E"] else "B T F D", 2)(sizes)
+
+
 QUANTITIES: dict[str, Quantity] = {
     q.name: q
     for q in (
@@ -191,7 +196,7 @@ QUANTITIES: dict[str, Quantity] = {
                  inputs=("expert_hidden", "expert_index"), mixes="F", formula=f.expert_out,
                  flops=_count("B T k F D", 2), only="moe"),
         Quantity("ffn_out", 8, X, "F", "feed-forward update", "ffn", inputs=("hidden", W_DOWN), mixes="F",
-                 formula=f.ffn_out, flops=_count("B T F D", 2)),
+                 formula=f.ffn_out, flops=_ffn_out_flops),
         Quantity("resid_post", 8, X, r"X_{\text{next}}", "residual stream leaving the block", "resid",
                  inputs=("resid_mid", "ffn_out"), formula=f.resid_post, flops=_count("B T D")),
     )

@@ -86,11 +86,14 @@ class Recorded(Protocol):
     def names(self) -> tuple[str, ...]: ...
     @property
     def edited(self) -> tuple[str, ...]: ...
+    @property
+    def qk_norm(self) -> bool: ...
     def dtype(self, name: str) -> str: ...
     def observed_shape(self, name: str) -> tuple[int, ...]: ...
 
 
 SHARED = "same memory as"
+PASSED_ON = {"q_norm": "q", "k_norm": "k"}  # what these are when there is no norm of queries and keys
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "int64": 8, "int32": 4}
 
 
@@ -134,12 +137,15 @@ def ledger(trace: Recorded) -> Ledger:
         for n in shape:
             cells *= n
         note = "edited" if name in trace.edited else "computed on demand" if name in trace.recomputed else ""
-        if not note and quantity.alias and not trace.sizes["P"]:
-            note = f"{SHARED} {quantity.alias}"
+        passed_on = PASSED_ON.get(name, "") if not trace.qk_norm else ""
+        alias = passed_on or ("" if trace.sizes["P"] else quantity.alias)
+        if not note and alias:
+            note = f"{SHARED} {alias}"
+        flops = 0 if passed_on else quantity.flops(trace.sizes)
         rows.append(
             LedgerRow(
                 name, quantity.latex, quantity.title, quantity.stage, quantity.axes, symbolic_shape(quantity.axes),
-                shape, dtype, cells * ITEM_BYTES.get(dtype, 4), quantity.flops(trace.sizes), shape == declared, note,
+                shape, dtype, cells * ITEM_BYTES.get(dtype, 4), flops, shape == declared, note,
             )
         )  # fmt: skip
     return rows

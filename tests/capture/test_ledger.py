@@ -23,13 +23,16 @@ def test_a_row_a_quantity_in_the_blocks_order(case: str) -> None:
     trace = run(CASES[case])
     rows = trace.ledger()
     assert [row.name for row in rows] == list(trace.names)
+    passed_on = () if trace.qk_norm else ("q_norm", "k_norm")
     for row in rows:
         quantity = QUANTITIES[row.name]
         assert (row.stage, row.axes, row.symbol, row.title) == (
             quantity.stage, quantity.axes, quantity.latex, quantity.title,
         )  # fmt: skip
         assert row.agrees and row.shape == trace[row.name].shape
-        assert row.bytes == trace.tensor(row.name).nbytes and row.flops == quantity.flops(trace.sizes)
+        assert row.bytes == trace.tensor(row.name).nbytes and row.flops == (
+            0 if row.name in passed_on else quantity.flops(trace.sizes)
+        )
 
 
 def test_the_capstones_ledger_is_the_lessons() -> None:
@@ -122,3 +125,17 @@ def test_fewer_tokens_than_the_spec_prepared_are_a_run_of_their_own() -> None:
     ready = prepare(CASES["grouped"])
     trace = record(ready.block, ready.hidden_states[:, :2], tuple(t[:2] for t in ready.position_embeddings))
     assert trace.sizes["T"] == 2 and np.isfinite(trace["resid_post"]).all()
+
+
+def test_queries_and_keys_that_no_norm_touches_are_the_same_memory_and_cost_nothing():
+    rows = {row.name: row for row in run(RunSpec()).ledger()}
+    assert (rows["q_norm"].flops, rows["q_norm"].note) == (0, "same memory as q")
+    normed = {row.name: row for row in run(RunSpec(qk_norm=True, weights="random")).ledger()}
+    assert normed["k_norm"].flops == 4 * 2 * 2 and normed["k_norm"].note == ""
+
+
+def test_experts_cost_a_weighted_sum_at_the_end_instead_of_a_projection():
+    spec = RunSpec(T=3, d_model=8, h=2, experts=4, experts_per_token=2, weights="random")
+    rows = {row.name: row for row in run(spec).ledger()}
+    assert rows["ffn_out"].flops == 2 * 3 * 2 * 8
+    assert rows["expert_out"].flops == 2 * 3 * 2 * 8 * spec.ffn_width
