@@ -69,15 +69,26 @@ class Exchange:
             raise Unreadable
         return message
 
+    async def read(self) -> bytes:
+        """The whole body, which the app can read again. Raises Unreadable beyond BODY."""
+        body, more = b"", True
+        while more:
+            message = await self.receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        self._body = body
+        return body
+
+    async def left(self) -> None:
+        """Returns when whoever asked is gone; the body has been read before."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def complete(self, parameters: Mapping[str, object]) -> None:
         """Check that the body is {"data": [one entry a parameter, …]}, and fill in those that are left out.
 
         Gradio would answer a wrong count with a server error and print what was sent. Raises Unreadable.
         """
-        body, more = b"", True
-        while more:
-            message = await self.receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+        body = await self.read()
         form = f'{{"data": [{", ".join(parameters)}]}}'
         try:
             asked = json.loads(body)

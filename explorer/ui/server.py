@@ -56,16 +56,28 @@ class Crowd:
     def __post_init__(self) -> None:
         self.places = asyncio.Semaphore(self.at_once)
 
-    async def enter(self) -> bool:
-        """Waits for a place; False at once when too many wait already."""
-        if self.waiting >= self.most_waiting:
-            return False
+    @property
+    def full(self) -> bool:
+        return self.places.locked() and self.waiting >= self.most_waiting
+
+    async def enter(self, left: Callable[[], Awaitable[None]]) -> bool:
+        """Waits for a place; False when `left` comes first."""
+        if not self.places.locked():
+            return await self.places.acquire()
         self.waiting += 1
+        place, gone = asyncio.ensure_future(self.places.acquire()), asyncio.ensure_future(left())
         try:
-            await self.places.acquire()
+            await asyncio.wait({place, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done():
+                return True
+            if place.done():
+                self.places.release()
+            return False
         finally:
             self.waiting -= 1
-        return True
+            gone.cancel()
+            if not place.done():
+                place.cancel()
 
 
 @dataclass(frozen=True)
@@ -125,14 +137,27 @@ class Guard:
             await exchange.refuse(404, "There is nothing here.")
         elif exchange.announced(scope) > BODY:
             await exchange.refuse_body()
-        elif place.direct and not await self.crowd.enter():
+        elif not place.direct:
+            await self._pass(exchange, place, scope)
+        elif self.crowd.full:
             await exchange.refuse(503, "The server is busy. Try again in a moment.", "busy")
         else:
-            try:
-                await self._pass(exchange, place, scope)
-            finally:
-                if place.direct:
-                    self.crowd.places.release()
+            await self._pass_in_turn(exchange, place, scope)
+
+    async def _pass_in_turn(self, exchange: Exchange, place: Place, scope: Message) -> None:
+        """When a place is free; nothing is computed for those who left while they waited."""
+        try:
+            await exchange.read()
+        except Unreadable:
+            await exchange.refuse_body()
+            return
+        if not await self.crowd.enter(exchange.left):
+            exchange.call.outcome = "left"
+            return
+        try:
+            await self._pass(exchange, place, scope)
+        finally:
+            self.crowd.places.release()
 
     async def _pass(self, exchange: Exchange, place: Place, scope: Message) -> None:
         """Gradio's turn. What it cannot make sense of is the request's fault unless an answer had begun."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -102,13 +103,21 @@ def test_large_bodies_are_refused_announced_or_not(http: httpx.Client) -> None:
 
 
 def test_the_log_says_what_happened_and_nothing_of_what_was_written(running: Running, http: httpx.Client) -> None:
+    def settled() -> int:
+        """How many lines there are once everything so far is in: a line follows its answer."""
+        seen = [e["endpoint"] for e in running.entries()].count("health")
+        http.get("healthz")
+        while [e["endpoint"] for e in running.entries()].count("health") == seen:
+            time.sleep(0.02)
+        return len(running.entries())
+
     secret = "privatewords"
-    before = len(running.entries())
+    before = settled()
     http.get(f"?v=1&text={secret}")
     http.get(f"gradio_api/{secret}")
     http.post(f"gradio_api/call/{secret}", json={"data": [secret]})
     http.post("gradio_api/call/trace", json={"data": [f"text={secret}&T={secret}", {secret: secret}, [secret]]})
-    http.get("healthz")
+    settled()
     entries = running.entries()[before:]
     assert [e["endpoint"] for e in entries if e["endpoint"] != "trace"] == [
         "page",
@@ -140,12 +149,19 @@ def test_names_in_the_log_come_from_a_list() -> None:
 # --------------------------------------------------------------------------------------------------- without a network
 
 
-def ask(guard: Guard, path: str = "/gradio_api/component_server", body: bytes = b"{}") -> Awaitable[tuple[int, Any]]:
-    """One request straight to the layer -> (status, JSON)."""
+def ask(
+    guard: Guard, path: str = "/gradio_api/component_server", body: bytes = b"{}", leaves_after: float = 60
+) -> Awaitable[tuple[int, Any]]:
+    """One request straight to the layer -> (status, JSON); (0, None) where there was no answer."""
     sent: list[Any] = []
 
+    asked = iter([{"type": "http.request", "body": body, "more_body": False}])
+
     async def receive() -> Any:
-        return {"type": "http.request", "body": body, "more_body": False}
+        for message in asked:
+            return message
+        await asyncio.sleep(leaves_after)
+        return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -153,7 +169,7 @@ def ask(guard: Guard, path: str = "/gradio_api/component_server", body: bytes = 
     async def go() -> tuple[int, Any]:
         scope = {"type": "http", "path": path, "root_path": "", "method": "POST", "headers": []}
         await guard(scope, receive, send)
-        return sent[0]["status"], json.loads(sent[1]["body"])
+        return (sent[0]["status"], json.loads(sent[1]["body"])) if sent else (0, None)
 
     return go()
 
@@ -187,6 +203,25 @@ def test_a_few_compute_some_wait_and_the_rest_are_told_so() -> None:
     assert [status for status, _ in replies].count(503) == 5
     assert most == 2
     assert replies[-1][1]["detail"].startswith("The server is busy.")
+
+
+def test_nothing_is_computed_for_those_who_left_while_they_waited() -> None:
+    computed = 0
+
+    async def wait() -> None:
+        nonlocal computed
+        computed += 1
+        await asyncio.sleep(0.1)
+
+    async def crowd() -> list[tuple[int, Any]]:
+        guard = Guard(replying(wait), crowd=Crowd(at_once=1, most_waiting=9))
+        replies = await asyncio.gather(ask(guard), *(ask(guard, leaves_after=0.02) for _ in range(4)), ask(guard))
+        assert guard.crowd.waiting == 0
+        assert not guard.crowd.places.locked()
+        return list(replies)
+
+    assert [status for status, _ in asyncio.run(crowd())] == [200, 0, 0, 0, 0, 200]
+    assert computed == 2
 
 
 def test_a_place_is_given_back_after_an_error() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 from pathlib import Path
@@ -18,7 +17,7 @@ Output = dict[str, object]
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[Output]]]:
     """(source, outputs) of every code cell, run as Jupyter runs it."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
         warnings.simplefilter("ignore")  # Jupyter's own, about its own paths and event loops
         import nbformat
         from nbclient import NotebookClient
@@ -26,7 +25,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[Ou
         notebook = nbformat.read(NOTEBOOK, as_version=4)
         # Nothing of a user's own Jupyter or IPython settings, and nothing left behind.
         for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
-            os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
+            environment.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         client = NotebookClient(
             notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOK.parent)}}
         )
