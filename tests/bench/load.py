@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import math
+import os
 import random
 import statistics
 import sys
@@ -142,13 +143,22 @@ def memory_of(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
+def processor_seconds_of(pid: int) -> float:
+    """Processor time that a process used so far; 0 where the system does not say."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.is_file():
+        return 0.0
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(url: str, pid: int, clients: int, seconds: float, pace: float) -> dict[str, Any]:
     """One person alone, a warm-up, then all of them."""
     alone = asyncio.run(visit(url, 1, min(10.0, seconds), 0.1))
     asyncio.run(visit(url, clients, min(10.0, seconds), pace))
-    warm = memory_of(pid)
+    warm, used = memory_of(pid), processor_seconds_of(pid)
     many = asyncio.run(visit(url, clients, seconds, pace))
-    ended = memory_of(pid)
+    ended, used = memory_of(pid), processor_seconds_of(pid) - used
     with httpx.Client(trust_env=False) as http:
         waiting = http.get(f"{url}healthz").json()["waiting"]
     median = 1000 * statistics.median(alone.seconds)
@@ -156,6 +166,7 @@ def measure(url: str, pid: int, clients: int, seconds: float, pace: float) -> di
         "clients": clients, "seconds": seconds, "edits": len(many.seconds), "left": many.left,
         "alone ms": round(median, 1), "median ms": round(many.p(0.5), 1), "p95 ms": round(many.p(0.95), 1),
         "ratio": round(many.p(0.95) / median, 2), "warm MiB": round(warm / 2**20), "end MiB": round(ended / 2**20),
+        "processor ms an edit": round(1000 * used / max(1, len(many.seconds) + many.left), 1),
         "memory": round(ended / warm, 3) if warm else None, "still waiting": waiting,
         "wrong": len(alone.wrong) + len(many.wrong), "first wrong": [*alone.wrong, *many.wrong][:3],
     }  # fmt: skip
