@@ -1,8 +1,6 @@
 // Value -> colour. The stops come from the server (one palette for page and figures); this makes lookup tables.
 
 const STEPS = 64; // each side of zero; far more than an eye tells apart
-// How far along the scale a number grid goes: text on its cells must stay readable.
-const TINT = {light: {signed: 0.36, unit: 0.46}, dark: {signed: 0.44, unit: 0.36}};
 const THUMB = 0.68; // thumbnails stand between number cells and heatmaps
 let palette = {};
 let tables = {};
@@ -31,9 +29,9 @@ export function start(given) {
 export const whenThemeChanges = call => listeners.add(call);
 
 function build() {
-  const stops = palette[theme()], tint = TINT[theme()];
+  const stops = palette[theme()];
   tables = {
-    cell: {signed: table(stops.signed, 2 * STEPS, tint.signed, true), unit: table(stops.unit, STEPS, tint.unit, false)},
+    cell: {signed: table(stops.cell_signed, 2 * STEPS, 1, true), unit: table(stops.cell_unit, STEPS, 1, false)},
     thumb: {signed: table(stops.signed, 2 * STEPS, THUMB, true), unit: table(stops.unit, STEPS, THUMB, false)},
     heat: {signed: table(stops.signed, 2 * STEPS, 1, true), unit: table(stops.unit, STEPS, 1, false)},
     state: Object.fromEntries(["future", "padded", "minus_infinity", "nan", "infinity"].map(s => [s, rgb(stops[s])])),
@@ -59,8 +57,9 @@ function table(stops, steps, reach, around) {
 
 const kind = scale => (scale === "unit" ? "unit" : "signed");
 
-/** Which entry of the table stands for x. */
+/** Which entry of the table stands for x. Numbers that only name something ("index") have the colour of zero. */
 export function step(x, scale, range) {
+  if (scale === "index") return STEPS;
   const t = range > 0 ? Math.max(-1, Math.min(1, x / range)) : 0;
   return scale === "unit" ? Math.round(Math.max(0, t) * STEPS) : Math.round((t + 1) * STEPS);
 }
@@ -70,11 +69,6 @@ export const cellRgb = (at, scale) => tables.cell[kind(scale)][at];
 export const thumbRgb = (at, scale) => tables.thumb[kind(scale)][at];
 export const heatColour = (at, scale) => tables.heat[kind(scale)][at];
 export const stateColour = name => tables.state[name];
-/** The colours of number cells as a Plotly scale. */
-export const cellScale = scale => {
-  const css = tables.cell[kind(scale === "magnitude" ? "unit" : scale)];
-  return css.filter((_, n) => n % 8 === 0).map(([r, g, b], n, all) => [n / (all.length - 1), `rgb(${r},${g},${b})`]);
-};
 
 export const ramp = scale => {
   const css = tables.cell[kind(scale)].css;

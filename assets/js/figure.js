@@ -1,7 +1,7 @@
 // Plotly figures, kept alive: the same figure with new numbers redraws its traces only.
 
 import {h, setHtml} from "./dom.js";
-import {cellScale, role, theme, whenThemeChanges} from "./colour.js";
+import {role, theme, whenThemeChanges} from "./colour.js";
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: "reset"};
 const FAST = new Set(["heatmap", "scatter"]);
@@ -70,11 +70,6 @@ function dressed({data, layout}) {
   };
 }
 
-/** Heatmaps of few cells carry their numbers and are coloured like the number grids; larger ones use the whole scale. */
-function scaleOf(trace, name) {
-  return trace.texttemplate && ["signed", "unit", "magnitude"].includes(name) ? cellScale(name) : role(name);
-}
-
 /** A copy of a trace whose named colours (`meta.paint`) are those of the page's theme. */
 function painted(trace) {
   const copy = {...trace};
@@ -82,7 +77,7 @@ function painted(trace) {
     const parts = path.split("."), last = parts.pop();
     let place = copy;
     for (const part of parts) place = place[part] = {...place[part]};
-    place[last] = scaleOf(trace, name);
+    place[last] = role(name);
   }
   return copy;
 }
@@ -149,6 +144,13 @@ class Figure {
     withoutBase(() => Plotly.react(this.graph, data, layout, CONFIG));
   }
 
+  /** Draw everything anew: what Plotly keeps of a drawing has the colours of the theme it was made in. */
+  repaint() {
+    if (this.bones) globalThis.Plotly.purge(this.graph);
+    this.bones = this.drawn = null;
+    if (this.latest) this.draw();
+  }
+
   forget() {
     this.board.sight.unobserve(this.node);
     if (this.bones) globalThis.Plotly.purge(this.graph);
@@ -165,10 +167,7 @@ export class FigureBoard {
       figure.visible = entry.isIntersecting;
       figure.draw();
     }), {rootMargin: MARGIN_OF_SIGHT});
-    whenThemeChanges(() => this.figures.forEach(figure => {
-      figure.drawn = null;
-      figure.draw();
-    }));
+    whenThemeChanges(() => this.figures.forEach(figure => figure.repaint()));
   }
 
   /** Fetch the library while nothing else happens, so that the first figure need not wait for it. */

@@ -24,6 +24,7 @@ from explorer.draw.words import say
 
 FEW = 8  # up to so many rows and columns, cells carry their numbers,
 FEW_ACROSS = 20  # as long as so many stand side by side in all panes
+READ = 16  # up to so many rows and columns, the page's own matrices show numbers; figures take the same pale colours
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class _Cells:
     steps: tuple[int, int]
     place: dict[str, Any]
     few: bool
+    pale: bool
 
 
 def _cells(pane: Pane, style: Style, at: int, across: int) -> _Cells:
@@ -89,7 +91,9 @@ def _cells(pane: Pane, style: Style, at: int, across: int) -> _Cells:
         "yaxis": f"y{suffix(at)}",
         "name": pane.title,
     }
-    return _Cells(z, codes, steps, place, max(rows, columns) <= FEW and columns * across <= FEW_ACROSS)
+    return _Cells(
+        z, codes, steps, place, max(rows, columns) <= FEW and columns * across <= FEW_ACROSS, max(rows, columns) <= READ
+    )
 
 
 def _heatmap(cells: _Cells, scale: str, limits: tuple[float, float], hover: str) -> Trace:
@@ -109,12 +113,12 @@ def _heatmap(cells: _Cells, scale: str, limits: tuple[float, float], hover: str)
     }
 
 
-def _numbers(cells: _Cells, style: Style, limits: tuple[float, float], lang: str) -> Trace:
+def _numbers(cells: _Cells, style: Style, colours: str, limits: tuple[float, float], lang: str) -> Trace:
     """The trace of all cells that hold a plain number."""
     single = cells.steps == (1, 1)
     size = f"{cells.steps[0]}×{cells.steps[1]}"
     hover = say(lang, style.hover) if single else say(lang, f"{style.hover}.pooled", size=size)
-    return _heatmap(cells, style.scale, limits, hover) | {"z": plain(cells.z, digits=None if single else 4)}
+    return _heatmap(cells, colours, limits, hover) | {"z": plain(cells.z, digits=None if single else 4)}
 
 
 def _marks(cells: _Cells, style: Style, lang: str) -> Trace:
@@ -130,9 +134,9 @@ def _marks(cells: _Cells, style: Style, lang: str) -> Trace:
     return marks
 
 
-def _texts(cells: _Cells, style: Style, limits: tuple[float, float]) -> list[Trace]:
-    """What is written on the cells, in two traces: dark and light text change places along the scale."""
-    reach = np.abs(np.where(cells.codes == 0, cells.z, 0)) / limits[1]
+def _texts(cells: _Cells, style: Style, end: float) -> list[Trace]:
+    """What is written on the cells, in two traces: dark and light text. end: where the scale has its fullest colour."""
+    reach = np.abs(np.where(cells.codes == 0, cells.z, 0)) / end
     strong = np.where(cells.codes == 0, reach >= STRONG, np.isin(cells.codes, STRONG_STATES)).ravel()
     pairs = zip(cells.z.ravel().tolist(), cells.codes.ravel().tolist(), strict=True)
     written = np.array([style.glyphs[code] if code else number(z, ".3g") for z, code in pairs], dtype=object)
@@ -169,14 +173,16 @@ def place_panes(
     across = len({tuple(box[0]) for box in boxes})
     drawn = [_cells(pane, style, first + i, across) for i, pane in enumerate(panes)]
     limits = scale_range(style.scale, *(cells.z for cells in drawn))  # pooling keeps the largest
+    pale = all(cells.pale for cells in drawn)
+    colours = f"cell_{style.scale}" if pale else style.scale
     heats: list[Trace] = []
     texts: list[Trace] = []
     axes: dict[str, Any] = {"annotations": []}
     for i, (pane, cells) in enumerate(zip(panes, drawn, strict=True)):
         at, box = first + i, boxes[i]
-        heats += [_numbers(cells, style, limits, lang), _marks(cells, style, lang)]
+        heats += [_numbers(cells, style, colours, limits, lang), _marks(cells, style, lang)]
         if cells.few:
-            texts += _texts(cells, style, limits)
+            texts += _texts(cells, style, np.inf if pale else limits[1])
         lowest = min(other[1][0] for other in boxes if other[0] == box[0])
         y = _axis(pane, cells, style, 0, outer=box[0][0] == boxes[0][0][0])
         x = _axis(pane, cells, style, 1, outer=box[1][0] == lowest)

@@ -10,8 +10,9 @@ says in `meta.paint` where a colour sits and what it is called, for example
 
 All scales are colour-blind safe, and in both themes the text on a cell changes its colour at the same place of the
 scale, STRONG. "signed" is symmetric in lightness around zero, which is white (light) or the paper's own dark (dark
-theme). "unit" runs from 0 to 1, "magnitude" from 0 to the largest value shown. A cell without a plain number gets a
-state and a flat colour that no scale contains.
+theme). "unit" runs from 0 to 1, "magnitude" from 0 to the largest value shown. Each has a paler twin ("cell_signed",
+"cell_unit", "cell_magnitude") for matrices small enough to be read as numbers, on the page and in figures alike. A
+cell without a plain number gets a state and a flat colour that no scale contains.
 """
 
 from __future__ import annotations
@@ -78,8 +79,25 @@ PALETTE: dict[str, Colours] = {
         "state": _steps("#4d525c", "#6e7581", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
     },
 }
-for _colours in PALETTE.values():
+# How far along its scale a matrix of few cells goes: numbers on its cells must stay readable.
+TINT = {"light": {"signed": 0.36, "unit": 0.46}, "dark": {"signed": 0.44, "unit": 0.36}}
+
+
+def _toned(stops: list[list[Any]], reach: float, around: bool) -> list[list[Any]]:
+    """The part of a scale that goes `reach` of its way from 0, or from the middle (around), as its own scale."""
+    low, high = (0.5 - reach / 2, 0.5 + reach / 2) if around else (0.0, reach)
+    places = [at for at, _ in stops]
+    channels = [[int(colour[i : i + 2], 16) for _, colour in stops] for i in (1, 3, 5)]
+    kept = [low, *(at for at in places if low < at < high), high]
+    mixed = ["#" + "".join(f"{round(float(np.interp(at, places, c))):02x}" for c in channels) for at in kept]
+    return [[round((at - low) / (high - low), 4), colour] for at, colour in zip(kept, mixed, strict=True)]
+
+
+for _theme, _colours in PALETTE.items():
     _colours["magnitude"] = _colours["unit"]
+    for _scale, _reach in TINT[_theme].items():
+        _colours[f"cell_{_scale}"] = _toned(_colours[_scale], _reach, around=_scale == "signed")
+    _colours["cell_magnitude"] = _colours["cell_unit"]
     _colours.update({name: _colours["state"][2 * i][1] for i, name in enumerate(STATES)})
 
 STRONG = 0.73  # from this share of a scale's end on, text on a cell takes the colour "on_strong"

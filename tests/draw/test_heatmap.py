@@ -42,8 +42,8 @@ def test_toy_scores() -> None:
     )
     assert numbers["z"][0][1] is None
     assert (numbers["zmin"], numbers["zmax"]) == (-1.5, 1.5)
-    assert numbers["colorscale"] == PALETTE["light"]["signed"]
-    assert numbers["meta"]["paint"] == {"colorscale": "signed"}
+    assert numbers["colorscale"] == PALETTE["light"]["cell_signed"]
+    assert numbers["meta"]["paint"] == {"colorscale": "cell_signed"}
     assert marks["z"] == [[None, FUTURE], [None, None]]
     assert written(figure) == ["1.41", "−∞", "1.41", "1.41"]
     assert marks["customdata"] == [[None, "later key, hidden by the mask"], [None, None]]
@@ -170,11 +170,18 @@ def test_numbers_change_and_nothing_else() -> None:
     assert skeleton(masked_scores_figure(attention(one))) == skeleton(masked_scores_figure(attention(two)))
 
 
-def test_text_changes_colour_along_the_scale() -> None:
-    figure = probs_figure(attention(np.array([[[1.0, 0.0], [0.7, 0.3]]])))
+def test_text_is_dark_on_pale_numbers_and_light_on_strong_marks() -> None:
+    figure = probs_figure(attention(np.array([[[1.0, 0.0], [np.nan, 0.3]]])))
     weak, strong = (t for t in figure["data"] if t.get("mode") == "text")
-    assert strong["text"] == ["1", "", "", ""]
-    assert weak["text"] == ["", "0", "0.7", "0.3"]
+    assert strong["text"] == ["", "", "NaN", ""]
+    assert weak["text"] == ["1", "0", "", "0.3"]
     assert (weak["x"], weak["y"]) == ([0, 1, 0, 1], [0, 0, 1, 1])
     assert weak["meta"]["paint"] == {"textfont.color": "on_weak"}
     assert strong["textfont"]["color"] == PALETTE["light"]["on_strong"]
+
+
+@pytest.mark.parametrize(("keys", "scale"), [(16, "cell_unit"), (17, "unit")])
+def test_what_is_read_as_numbers_has_the_pale_colours_of_the_number_grids(keys: int, scale: str) -> None:
+    heat = probs_figure(attention(np.full((1, keys, keys), 0.5)))["data"][0]
+    assert heat["colorscale"] == PALETTE["light"][scale]
+    assert heat["meta"]["paint"] == {"colorscale": scale}

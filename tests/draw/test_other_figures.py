@@ -105,7 +105,7 @@ def test_to_plotly(theme: str) -> None:
     drawn = to_plotly(figure, theme)
     assert isinstance(drawn, go.Figure)
     assert drawn.layout.title.text == figure["title"]
-    assert drawn.data[0].colorscale[0][1] == PALETTE[theme]["signed"][0][1]
+    assert drawn.data[0].colorscale[0][1] == PALETTE[theme]["cell_signed"][0][1]
     assert "template" not in figure["layout"]
 
 
