@@ -67,7 +67,7 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
     if shown.compare == "change":
         scale, limit = "signed", _largest(delta) if delta is not None else 0.0
     else:
-        limit = 1.0 if scale == "unit" else _limit(values, base)
+        limit = 1.0 if scale == "unit" else _largest(values) if scale == "index" else _limit(values, base)
     drawn = delta if shown.compare == "change" and delta is not None else values
     slices: list[Panel] = [
         {"label": _label(about.axes, prefix, prefixes, texts), "prefix": prefix, "rows": rows, "cols": cols}
