@@ -88,7 +88,10 @@ def projections_figure(parts: Sequence[tuple[str, Array]], tokens: Positions = N
         lengths = norms(values)
         finite = lengths[np.isfinite(lengths)]
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (np.nan, np.nan)
-        told.append(say(lang, "projections.part", name=name, heads=len(values), low=low, high=high))
+        if number(low) == number(high):
+            told.append(say(lang, "projections.equal", name=name, heads=len(values), low=low))
+        else:
+            told.append(say(lang, "projections.part", name=name, heads=len(values), low=low, high=high))
     shape = layout(110 + tokens.below + 22 * max(3, min(32, max(len(v) for _, v in parts))), **axes)
     shape["margin"] = room(shape["margin"], tokens, below=True)
     return figure("projections", say(lang, "projections.title"), join(lang, "sentences", told), data, shape)

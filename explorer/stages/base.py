@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from explorer.quantities import QUANTITIES
 from explorer.stages.look import Look
 from explorer.stages.prose import Prose, prose
 from explorer.stages.quiz import Question, questions
@@ -81,12 +82,14 @@ class Stage:
     def panels(self, trace: Trace) -> dict[str, tuple[str, ...]]:
         """{"input", "weights", "output"} -> the names that this run has and that add something.
 
-        Without a cache, the keys and values "of all tokens" are those of this call and are left out.
+        Without a cache, the keys and values "of all tokens" are those of this call and are left out; with one, a
+        stage that reads all of them does not list those of this call beside them.
         """
         skip = {"past_k", "past_v", "present_k", "present_v"} if trace.sizes["P"] == 0 else set()
+        parts = {QUANTITIES[n].alias for n in self.inputs if n in trace and n not in skip}
         weights = frozenset(trace.weights)
         return {
-            "input": tuple(n for n in self.inputs if n in trace and n not in skip),
+            "input": tuple(n for n in self.inputs if n in trace and n not in skip | parts),
             "weights": tuple(n for n in self.weights if n in weights),
             "output": tuple(n for n in self.outputs if n in trace and n not in skip),
         }

@@ -31,6 +31,13 @@ def describe(look: Look) -> dict[str, Any]:
     values = np.asarray(look.values, dtype=np.float64)
     blend = p @ values
     best = int(np.nanargmax(np.where(np.isnan(p), -np.inf, p)))
+    expected = softmax(look.query("masked_scores"))
+    hidden = look.masked[look.t]
+    zeros, seen = int(((p == 0) & hidden).sum()), p[~hidden | (p != 0)]
+    as_softmax = look.holds("probs", p, expected)
+    blind = as_softmax and bool(np.all(hidden) and not p.any())
+    told = as_softmax and not blind
+    even = len({number(share) for share in seen}) == 1
     return {
         "t": look.name,
         "h": look.h,
@@ -38,15 +45,31 @@ def describe(look: Look) -> dict[str, Any]:
         "best": look.tokens.called(best),
         "p_best": float(p[best]),
         "total": float(p.sum()),
-        "blind": bool(np.all(look.masked[look.t]) and not p.any()),
+        "softmax": expected,
+        "blind": blind,
+        "replaced": not as_softmax,
+        "uneven": told and not even,
+        "even": told and even and len(seen) > 1,
+        "sole": told and even and len(seen) == 1,
+        "sharing": len(seen),
         "terms": terms(p, values),
         "blend": blend,
         "o": got,
         "computed": look.holds("heads", got, blend),
-        "zeros": int(((p == 0) & look.masked[look.t]).sum()),
-        "has_zeros": bool(((p == 0) & look.masked[look.t]).any()),
+        "zeros": zeros,
+        "one_zero": zeros == 1,
+        "more_zeros": zeros > 1,
         "keys": len(p),
     }
+
+
+def softmax(scores: Array) -> Array:
+    """Shares of a row of masked scores, float64; all 0 where every key is hidden."""
+    if np.all(np.isneginf(scores)):
+        return np.zeros_like(scores)
+    with np.errstate(invalid="ignore", over="ignore"):
+        powers = np.exp(scores - scores.max())
+        return np.asarray(powers / powers.sum())
 
 
 def terms(p: Array, values: Array) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorer.draw.norms import rms
+from explorer.draw.numbers import number
 from explorer.stages import figures
 from explorer.stages.base import Stage
 from explorer.stages.look import Look
@@ -29,6 +30,7 @@ def describe(look: Look) -> dict[str, Any]:
     x, normed = look.token("resid_pre"), look.token("attn_norm")
     gamma = look.trace.weights["input_layernorm.weight"]
     before = rms(look.trace["resid_pre"][look.b])
+    alike = number(before.min()) == number(before.max())
     return {
         "t": look.name,
         "x": x,
@@ -38,7 +40,8 @@ def describe(look: Look) -> dict[str, Any]:
         "normed": normed,
         "normed_rms": float(rms(normed)),
         "computed": look.holds("attn_norm", normed, gamma * x / np.sqrt(np.mean(x**2) + look.trace.norm_eps)),
-        "several": look.n["T"] > 1,
+        "ranging": look.n["T"] > 1 and not alike,
+        "alike": look.n["T"] > 1 and alike,
         "tokens": look.n["T"],
         "low": float(before.min()),
         "high": float(before.max()),

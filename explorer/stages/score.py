@@ -67,6 +67,7 @@ def describe(look: Look) -> dict[str, Any]:
         "score": float(scores[j]),
         "cached": look.past > 0,
         "past": look.past,
+        "of_call": look.t,
         "cells": int(all_scores.size),
         "hidden": int((hidden & look.masked).sum()),
         "future": int((hidden & look.future & look.masked).sum()),

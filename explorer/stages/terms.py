@@ -5,7 +5,8 @@ Purpose: `title` and `meaning`. English stands in the tables (explorer.quantitie
 Must not know: the page.
 
 Keys of `terms.md`: the name of a quantity, weight or switch; `expert` before a weight's own title for one of several
-experts; `axis B`; `equation: words` for words inside an equation; `alt: stage` for what an equation says in plain text.
+experts; `q_norm: passed on` where there is no such norm; `axis B`; `equation: words` for words inside an equation;
+`alt: stage` for what an equation says in plain text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from html import escape, unescape
+from typing import TYPE_CHECKING
 
 from explorer.axes import AXES
 from explorer.draw.words import Words, entries
@@ -20,7 +22,14 @@ from explorer.quantities import EXPERT_WEIGHT, QUANTITIES, WEIGHTS, unknown_name
 from explorer.stages.prose import HERE, languages
 from explorer.switches import KINDS
 
+if TYPE_CHECKING:
+    from explorer.capture import Trace
+
 ENGLISH = "en"
+PASSED_ON = {
+    "q_norm": "queries, passed on unchanged: no q/k norm here",
+    "k_norm": "keys, passed on unchanged: no q/k norm here",
+}
 INSIDE = re.compile(r"(?<=<mtext>)[^<]*(?=</mtext>)")
 ALT = re.compile(r'(?<=alttext=")[^"]*(?=")')
 
@@ -54,6 +63,14 @@ def title(name: str, lang: str = ENGLISH) -> str:
     if switch in KINDS:
         return KINDS[switch].title
     return QUANTITIES[name].title if name in QUANTITIES else weight_of(name).title
+
+
+def title_in(trace: Trace, name: str, lang: str = ENGLISH) -> str:
+    """As `title`, but of queries and keys that no norm of this run touches it says so."""
+    plain = not trace.qk_norm or (trace.spec is not None and "no_qk_norm" in trace.spec.switches)
+    if plain and name in PASSED_ON:
+        return terms(lang).get(f"{name}: passed on", PASSED_ON[name])
+    return title(name, lang)
 
 
 def is_weight(name: str) -> bool:

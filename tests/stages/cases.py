@@ -19,6 +19,8 @@ SPECS: dict[str, RunSpec] = {
     "experts": RunSpec(B=2, T=6, d_model=16, h=4, h_kv=2, experts=4, experts_per_token=2, **RANDOM),
     "one expert": RunSpec(T=3, d_model=8, h=2, experts=3, **RANDOM),
     "flash": RunSpec(T=9, d_model=8, h=2, attention="flash", **RANDOM),
+    "one padded": RunSpec(T=3, d_model=8, h=2, padding=(1,), **RANDOM),
+    "shares by hand": RunSpec(edits=[Edit("probs", (0, 0, 1, 0), 0.9)]),
     "half precision": RunSpec(T=5, d_model=32, h=2, dtype="bfloat16", **RANDOM),
     "yarn": RunSpec(T=5, d_model=32, h=2, yarn=True, **RANDOM),
     "no mask": RunSpec(T=4, d_model=8, h=2, switches=("no_mask",), **RANDOM),

@@ -34,7 +34,8 @@ TOY = [
     (3, "counter-clockwise by 90°. So the pair (1, −1) becomes (1, 1), and its length 1.414 stays"),
     (4, "add up to 2, and divided by √2 = 1.414 that is a score of 1.414"),
     (4, "Of this head's 4 query–key pairs the mask holds 1 at −∞"),
-    (5, "P = (0.5, 0.5)"),
+    (1, "the rows of all 2 tokens have the same root mean square, 1:"),
+    (5, "P = (0.5, 0.5) over the keys. The 2 keys it may see share equally, 0.5 each; the row adds up to 1."),
     (5, "O = 0.5·(1, 1) + 0.5·(1, −1) = (1, 0)"),
     (6, "attention update Oattn = (1, 0), a vector of length 1"),
     (7, "Token 1: (1, −1) + (1, 0) = (2, −1)."),
@@ -49,7 +50,7 @@ def test_toy(number: int, text: str) -> None:
 
 def test_first_token_of_the_toy() -> None:
     assert "P = (1, 0)" in said(5, RunSpec(), t=0)
-    assert "1 of its 2 keys hold exactly 0" in said(5, RunSpec(), t=0)
+    assert "1 of its 2 keys has a share of exactly 0, since the mask hides it." in said(5, RunSpec(), t=0)
     assert "(1, 1) + (1, 1) = (2, 2)" in said(7, RunSpec(), t=0)
     assert "(2, 2) + (0.1, −0.2) = (2.1, 1.8)" in said(8, RunSpec(), t=0)
 
@@ -69,6 +70,7 @@ def test_edits_change_the_sentences() -> None:
         (4, "no mask", "opened 6 of this head's 16 query–key pairs"),
         (4, "all hidden", "Every key is hidden from query 2"),
         (5, "all hidden", "takes nothing: O = (0, 0, 0, 0)"),
+        (5, "shares by hand", "P = (0.9, 0.5) adds up to 1.4. Softmax no longer holds for this row; the scores would"),
         (5, "many edits", "The shares would blend the values into"),
         (6, "many edits", "an edit or a switch made the update (7, "),
         (7, "many edits", "would be (8, "),
@@ -97,7 +99,7 @@ def test_score_of_the_best_key() -> None:
         f"query 6 meets key {best}: the products of their 4 features add up to {2 * scores[best]:.4g}".replace("-", "−")
         in text
     )
-    assert "The first 3 keys come from the cache" in text
+    assert "this query is number 3 of this call. The first 3 keys come from the cache" in text
 
 
 def test_mask_counts_with_a_cache_and_padding() -> None:
@@ -134,6 +136,12 @@ def test_directions() -> None:
     assert "no angle can be given" in said(7, SPECS["zero input"])
 
 
+def test_a_row_with_one_key_and_a_row_of_several() -> None:
+    assert "Key 0 is the only one it may see and gets 1;" in said(5, RunSpec(), t=0)
+    assert "No key gets more than key" in said(5, SPECS["capstone"])
+    assert "tokens' rows ranges from" in said(1, SPECS["capstone"])
+
+
 def test_panels_show_what_the_run_has() -> None:
     toy, cached, experts = (run(SPECS[n]) for n in ("toy", "cache and padding", "experts"))
     assert STAGES[0].panels(toy) == {
@@ -144,6 +152,9 @@ def test_panels_show_what_the_run_has() -> None:
     assert STAGES[1].panels(toy)["weights"] == tuple(f"self_attn.{x}_proj.weight" for x in "qkv")
     assert STAGES[2].panels(toy)["output"] == ("q_rot", "k_rot")
     assert STAGES[2].panels(cached)["output"] == ("q_rot", "k_rot", "present_k", "present_v")
+    assert STAGES[3].panels(cached)["input"] == ("q_rot", "present_k"), "what is in the one is not shown beside it"
+    assert STAGES[4].panels(cached)["input"] == ("masked_scores", "present_v")
+    assert STAGES[4].panels(toy)["input"] == ("masked_scores", "v")
     assert "mlp.experts.3.down_proj.weight" in STAGES[7].panels(experts)["weights"]
     assert STAGES[7].panels(toy)["output"] == ("ffn_norm", "gate", "up", "hidden", "ffn_out", "resid_post")
     for trace in (toy, cached, experts):

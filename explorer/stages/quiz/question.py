@@ -22,7 +22,7 @@ from explorer.inspector import mathml, symbol
 from explorer.quantities import QUANTITIES, weight_of
 from explorer.stages.look import Look
 from explorer.stages.prose import HERE
-from explorer.stages.terms import title
+from explorer.stages.terms import title_in
 
 OPTIONS = 4
 
@@ -86,7 +86,7 @@ class Asker:
 
     def title(self, name: str) -> str:
         """What it is called."""
-        return escape(title(name, self.lang), quote=False)
+        return escape(title_in(self.look.trace, name, self.lang), quote=False)
 
     def expression(self, name: str, index: tuple[int, ...]) -> Expr | None:
         """How the cell is made; None for an activation that the formulas do not take apart."""
