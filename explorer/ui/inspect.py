@@ -19,7 +19,7 @@ from explorer.inspector import Inspection, inspect, symbol
 from explorer.quantities import EXPERT_WEIGHT, QUANTITIES, SCORE_TAPS, WEIGHTS, UnknownName, weight_of
 from explorer.spec import RunSpec
 from explorer.stages import STAGES
-from explorer.stages.terms import ENGLISH, title
+from explorer.stages.terms import ENGLISH, title, title_in
 from explorer.ui.symbols import symbol_html, symbol_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def opened(trace: Trace, spec: RunSpec, cell: Cell | None, lang: str = ENGLISH) 
     plain: Payload = _plain(found.as_dict())
     quantity = found.name in QUANTITIES
     return plain | {
-        "title": title(found.name, lang),
+        "title": title_in(trace, found.name, lang),
         "gap": _plain(abs(found.exact - found.computed) if found.difference else 0.0),
         "rounding": _is_rounding(found, plain["tree"], trace.dtype(found.name) if quantity else "float32"),
         "dtype": trace.dtype(found.name) if quantity else str(trace.weights[found.name].dtype),

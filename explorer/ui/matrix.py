@@ -19,7 +19,7 @@ from explorer.capture import Trace
 from explorer.draw.pooling import pool, tile
 from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.spec import Edit
-from explorer.stages.terms import title
+from explorer.stages.terms import title_in
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
 
 Array = NDArray[Any]
@@ -58,7 +58,7 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
     """The panel of one quantity or weight; see the page protocol in assets/js/panel.js."""
     about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
     values, base = _array(shown.trace, name), _array(shown.base, name)
-    scale, words = getattr(about, "scale", "signed"), title(name, texts["lang"])
+    scale, words = getattr(about, "scale", "signed"), title_in(shown.trace, name, texts["lang"])
     rows, cols = _matrix_size(values.shape)
     grid = rows <= GRID_ROWS and cols <= GRID_COLS
     prefixes = list(_prefixes(about.axes, values.shape, shown, grid))
@@ -70,7 +70,12 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
         limit = 1.0 if scale == "unit" else _largest(values) if scale == "index" else _limit(values, base)
     drawn = delta if shown.compare == "change" and delta is not None else values
     slices: list[Panel] = [
-        {"label": _label(about.axes, prefix, prefixes, texts), "prefix": prefix, "rows": rows, "cols": cols}
+        {
+            "label": _label(about.axes, prefix, prefixes, texts, shown.trace.sizes["P"]),
+            "prefix": prefix,
+            "rows": rows,
+            "cols": cols,
+        }
         | (_grid(values, flags, delta, prefix) if grid else _heat(drawn, flags, prefix))
         for prefix in prefixes
     ]
@@ -79,7 +84,8 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
         "q": name, "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": words,
         "caption": words, "role": about.role, "axes": about.axes, "letters": shape_html(about.axes),
         "shape": values.shape, "kind": "grid" if grid else "heat", "scale": scale, "range": limit or 1.0,
-        "editable": True, "weight": name not in QUANTITIES, "group": group, "slices": slices,
+        "first": _first(about.axes, shown.trace), "editable": True,
+        "weight": name not in QUANTITIES, "group": group, "slices": slices,
         "note": texts["pooled"].format(rows=slices[0]["pooled"][0], cols=slices[0]["pooled"][1]) if pooled else "",
     }  # fmt: skip
 
@@ -97,6 +103,11 @@ def hidden_slots(shown: Shown, names: list[str]) -> dict[str, int]:
             if n > 1 and slot in ("b", "h", "t") and not _shows_all(about.axes, shape, letter, grid):
                 counts[slot] = shown.trace.sizes[{"b": "B", "h": "H", "t": "T"}[slot]]
     return counts
+
+
+def _first(axes: tuple[str, ...], trace: Trace) -> int:
+    """The number of the first row: tokens and queries are called by their positions, cached tokens counted."""
+    return trace.sizes["P"] if len(axes) > 1 and axes[-2] in ("T", "Tq") else 0
 
 
 def _array(trace: Trace, name: str) -> Array:
@@ -130,11 +141,15 @@ def _prefixes(axes: tuple[str, ...], shape: tuple[int, ...], shown: Shown, grid:
 
 
 def _label(
-    axes: tuple[str, ...], prefix: tuple[int, ...], all_shown: list[tuple[int, ...]], texts: Mapping[str, Any]
+    axes: tuple[str, ...],
+    prefix: tuple[int, ...],
+    all_shown: list[tuple[int, ...]],
+    texts: Mapping[str, Any],
+    past: int,
 ) -> str:
-    """Which slice this is among those that are shown; where only one is, the page's pickers say it."""
+    """Which slice this is among those that are shown, a token by its position; of only one, the page's pickers say it."""
     parts = [
-        f"{texts.get(f'slice_word_{letter}', letter)} {i}"
+        f"{texts.get(f'slice_word_{letter}', letter)} {i + past * (letter == 'T')}"
         for n, (letter, i) in enumerate(zip(axes, prefix, strict=False))
         if len({shown[n] for shown in all_shown}) > 1
     ]

@@ -18,7 +18,7 @@ from explorer.stages import STAGES
 from explorer.stages import prose as prose_module
 from explorer.stages.prose import prose
 from explorer.stages.quiz.question import texts as question_texts
-from explorer.stages.terms import meaning, terms, title
+from explorer.stages.terms import PASSED_ON, meaning, terms, title, title_in
 from explorer.switches import KINDS
 from explorer.ui import words as page_words
 from tests.stages.cases import SPECS
@@ -139,6 +139,7 @@ def words_in(equation: str) -> list[str]:
 def test_terms_are_complete(lang: str) -> None:
     alts = {f"alt: {stage.key}" for stage in STAGES} | {"alt: feed_forward.moe"}
     expected = {*QUANTITIES, *WEIGHTS, *KINDS, "expert weight", *(f"axis {a}" for a in AXES), *alts}
+    expected |= {f"{name}: passed on" for name in PASSED_ON}
     expected |= {f"equation: {word}" for word in mtext() - SAME}
     assert terms(lang).keys() == expected
 
@@ -158,6 +159,14 @@ def test_titles() -> None:
         title("probz", "zh")
     with pytest.raises(LookupError, match=r"'xx'. Languages: en, zh"):
         title("probs", "xx")
+
+
+def test_what_no_norm_touches_is_said_to_be_passed_on() -> None:
+    toy, normed = run(SPECS["toy"]), run(SPECS["capstone"])
+    assert title_in(toy, "q_norm") == "queries, passed on unchanged: no q/k norm here"
+    assert title_in(toy, "k_norm", "zh") == "原样交出的键：这里没有 q/k 归一化"
+    assert title_in(normed, "q_norm") == title("q_norm")
+    assert title_in(toy, "q") == title("q")
 
 
 def test_equations_speak_the_language() -> None:
