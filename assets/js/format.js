@@ -21,6 +21,13 @@ export function full(x) {
 /** Nine significant digits: more than float32 holds, so that a difference from float64 shows. */
 export const precise = x => full(Number.isFinite(x) ? Number(x.toPrecision(9)) : x);
 
+/** The shortest number that float32 takes for x: 0.9 for 0.899999976, as somebody would type it. */
+export function typed(x) {
+  let digits = 1;
+  while (digits < 9 && Math.fround(Number(x.toPrecision(digits))) !== Math.fround(x)) digits++;
+  return full(Number.isFinite(x) ? Number(x.toPrecision(digits)) : x);
+}
+
 /** A change: always with its sign. */
 export function signed(x) {
   return x > 0 ? "+" + short(x) : x === 0 ? "±0" : short(x);

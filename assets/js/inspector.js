@@ -2,7 +2,7 @@
 
 import {CellForm} from "./cell_form.js";
 import {h, icon, setHtml, setText} from "./dom.js";
-import {precise, short} from "./format.js";
+import {precise, short, typed} from "./format.js";
 import {Light} from "./light.js";
 import {number, Terms} from "./terms.js";
 
@@ -23,9 +23,10 @@ export class Inspector {
     this.title = h("span", {class: "inspector-title"});
     this.head = h("h2", {tabindex: "-1", id: "inspector-title"}, this.symbol, this.place, this.title);
     this.equation = h("div", {class: "inspector-equation"});
+    this.force = h("p", {class: "inspector-force", hidden: true});
     this.result = h("b", {class: "num"});
     this.equals = h("span", {class: "equals", "aria-hidden": "true"}, "=");
-    this.chain = h("div", {class: "chain"}, this.equation, h("span", {class: "substituted"}, this.equals, this.terms.node), h("span", {class: "equals"}, "= ", this.result));
+    this.chain = h("div", {class: "chain"}, this.force, this.equation, h("span", {class: "substituted"}, this.equals, this.terms.node), h("span", {class: "equals"}, "= ", this.result));
     this.check = h("p", {class: "inspector-check", role: "status"});
     this.opener = h("button", {type: "button", class: "link", "aria-expanded": "false", dataset: {act: "set-form"}, onclick: () => this.toggleForm()}, texts.set_cell);
     this.node = h("section", {class: "inspector", "aria-labelledby": "inspector-title", dataset: {inspector: ""}, hidden: true},
@@ -35,7 +36,8 @@ export class Inspector {
     this.dock = h("div", {class: "dock"}, this.node);
     new ResizeObserver(() => { // how much of the window's lower edge is covered, for whatever scrolls into view
       this.tall = this.node.offsetHeight;
-      if (this.tall) this.page().style.setProperty("--dock", `${this.tall}px`);
+      this.most = Math.max(this.most ?? 0, this.tall);
+      for (const [name, px] of [["--dock", this.tall], ["--dock-most", this.most]]) if (this.tall) this.page().style.setProperty(name, `${px}px`);
     }).observe(this.node);
     this.listen();
   }
@@ -108,6 +110,7 @@ export class Inspector {
   }
 
   update(inspect, newest = true) {
+    if (newest && this.left(inspect)) return this.close();
     const opening = this.node.hidden && inspect;
     this.node.hidden = !inspect;
     this.page()?.classList.toggle("inspecting", Boolean(inspect));
@@ -115,7 +118,7 @@ export class Inspector {
     if (!inspect) {
       this.light.point();
       this.shown = null;
-      return;
+      return undefined;
     }
     this.extra = inspect.extra;
     const inside = this.node.contains(document.activeElement), moved = !same(inspect, this.shown);
@@ -127,11 +130,30 @@ export class Inspector {
     this.terms.node.hidden = this.equals.hidden = inspect.given;
     if (!inspect.given) this.terms.update(inspect.tree);
     setText(this.result, short(number(inspect.exact)));
+    this.inForce(inspect);
     setText(this.check, this.words(inspect));
     this.check.classList.toggle("apart", !inspect.rounding);
     this.form.update({...inspect, x: number(inspect.value)});
     if (opening) this.toggleForm(!this.light.cell(inspect.q, inspect.i));
     if (moved) this.arrive(inspect, inside);
+    return undefined;
+  }
+
+  /** Whether the visitor went to a stage that does not show the chosen cell. */
+  left(inspect) {
+    const {stage} = this.state, moved = this.stage !== undefined && this.stage !== stage;
+    this.stage = stage;
+    return moved && inspect && !this.arriving && same(inspect, this.shown) && !this.light.cell(inspect.q, inspect.i) && !this.light.heat(inspect.q, inspect.i);
+  }
+
+  /** An edited cell: first the number that counts, then what it has replaced. */
+  inForce({given, edited, set_by: by, value, computed}) {
+    this.node.classList.toggle("given", given);
+    this.force.hidden = !edited;
+    this.result.parentNode.classList.toggle("replaced", edited);
+    if (!edited) return;
+    const [before, after] = this.texts[`force_${by}${given ? "_given" : ""}`].replace("{computed}", short(number(computed))).split("{value}");
+    this.force.replaceChildren(before, h("b", {class: "num"}, typed(number(value))), after);
   }
 
   showHead({q, i, title}) {
@@ -167,15 +189,16 @@ export class Inspector {
   /** What is known of the number: given, computed alike, or set by somebody. */
   words({given, given_as: as, edited, set_by: by, dtype, rounding, masked, ...numbers}) {
     const [value, computed, exact, gap] = ["value", "computed", "exact", "gap"].map(name => number(numbers[name]));
-    const fill = (name, also = {}) => Object.entries({value: precise(value), computed: precise(computed), exact: precise(exact), gap: short(Number(gap.toPrecision(1))), dtype, ...also})
+    const fill = (name, also = {}) => Object.entries({value: typed(value), computed: precise(computed), exact: precise(exact), gap: short(Number(gap.toPrecision(1))), dtype, ...also})
       .reduce((text, [word, x]) => text.replaceAll(`{${word}}`, x), this.texts[name]);
     const parts = [];
     if (given) parts.push(fill(edited ? `set_${by}_given` : `given_${as}`));
     else {
-      parts.push(fill(gap === 0 ? "check_equal" : rounding ? "check_rounding" : "check_apart"));
       if (edited) parts.push(fill(`set_by_${by}`));
+      parts.push(fill(gap === 0 ? "check_equal" : rounding ? "check_rounding" : "check_apart"));
       if (masked) parts.push(this.texts.check_masked);
     }
+    if (edited) parts.push(this.texts.change_baseline);
     return parts.join(" ");
   }
 

@@ -172,7 +172,7 @@ class Page {
   }
 
   paint(answer, newest) {
-    const {state} = this;
+    const {state} = this, moved = newest && this.stage.current !== undefined && this.stage.current !== answer.stage;
     setText(this.trouble, "");
     this.root.classList.remove("stale");
     this.controls.complain({});
@@ -202,9 +202,16 @@ class Page {
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
     this.say(answer.unlinked ? [...answer.notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : answer.notes);
+    if (moved) this.stage.land(this.covered());
     this.inherit();
     this.root.dataset.seq = answer.seq;
     this.root.dataset.ready = "true";
+  }
+
+  /** How much of the window's upper edge the bar covers, and on a narrow screen the row of stages. */
+  covered() {
+    const bar = this.header.node.offsetHeight, {map} = this;
+    return bar + (map.node.offsetWidth > innerWidth / 2 ? map.node.offsetHeight : 0);
   }
 
   /** The last good picture stays; each message goes beside what it is about. */

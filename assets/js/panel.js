@@ -5,6 +5,16 @@ import {Grid} from "./grid.js";
 import {Heat} from "./heat.js";
 import {short} from "./format.js";
 
+const MANY = 9; // columns; beyond it cells are smaller where room is scarce
+
+/** Say at a scrolling box which of its edges hide something, for a fade. */
+const resized = new ResizeObserver(entries => entries.forEach(({target}) => edges(target)));
+function edges(node) {
+  const after = node.scrollWidth - node.clientWidth - node.scrollLeft, more = [node.scrollLeft > 1 && "left", after > 1 && "right"].filter(Boolean).join(" ");
+  if (more) node.dataset.more = more;
+  else delete node.dataset.more;
+}
+
 /** What must be equal for a panel to be written to in place. */
 export const signature = panel =>
   [panel.q, panel.kind, panel.shape, panel.editable, panel.slices.map(s => s.prefix)].join("|");
@@ -26,9 +36,13 @@ export class Panel {
         h("span", {class: "sym", html: panel.symbol}), h("span", {class: "panel-title", html: panel.caption}),
         h("span", {class: "panel-shape"}, this.letters, this.size)),
       h("div", {class: "slices"}, ...panel.slices.map((slice, n) =>
-        h("div", {class: "slice"}, slice.label ? h("span", {class: "slice-label"}, slice.label) : null, this.slices[n].node))),
+        h("div", {class: `slice${slice.cols > MANY && panel.kind === "grid" ? " dense" : ""}`}, slice.label ? h("span", {class: "slice-label"}, slice.label) : null, this.slices[n].node))),
       h("div", {class: "panel-foot"}, h("span", {title: texts.order_hint}, order), this.range, panel.note ? h("span", {}, panel.note) : null),
       this.errors);
+    for (const box of this.node.querySelectorAll(".slice")) {
+      box.addEventListener("scroll", () => edges(box), {passive: true});
+      resized.observe(box);
+    }
   }
 
   update(panel, compare) {

@@ -3,6 +3,8 @@
 import {h, icon, setHtml, setText} from "./dom.js";
 import {ramp, whenThemeChanges} from "./colour.js";
 
+const LEAD = 18; // pixels of paper above the title
+
 /** An equation of several parts, as one <math> a part, so that a narrow screen can break it between them. */
 function lines(mathml) {
   const whole = h("div", {html: mathml}).firstElementChild, parts = [[]];
@@ -53,6 +55,12 @@ export class Stage {
     this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
       h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
       h("pre", {tabindex: "0"}, h("code", {}, text)))));
+  }
+
+  /** Bring title, equation and steps out from under what sticks to the window's upper edge. */
+  land(covered) {
+    const above = covered + LEAD - this.head.getBoundingClientRect().top;
+    if (above > 0) scrollBy({top: -above, behavior: "instant"});
   }
 
   update(facts) {

@@ -4,6 +4,7 @@ import {h, icon, setText} from "./dom.js";
 
 const PLAY = "M6.5 4.5V15.5L15.5 10Z", PAUSE = "M7 4.5V15.5M13 4.5V15.5", CLOSE = "M5 5L15 15M15 5L5 15";
 const DWELL_MS = 4500; // at a stage, at speed 1
+const READING = 0.4; // of that time until the row that comes out is looked at
 const SPEEDS = [0.5, 1, 2];
 const LAST = 8, END = 9;
 const HIDDEN = 3; // bits of a cell's state: masked, padded
@@ -52,6 +53,7 @@ export class Walk {
   pause() {
     if (!this.playing) return;
     clearTimeout(this.timer);
+    clearTimeout(this.looking);
     this.playing = false;
     this.show();
   }
@@ -80,7 +82,18 @@ export class Walk {
   wait() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.next(), DWELL_MS / this.speed);
+    clearTimeout(this.looking);
+    this.looking = setTimeout(() => this.look(), DWELL_MS * READING / this.speed);
     this.turn();
+  }
+
+  /** Bring the token's row of what the stage puts out into sight. */
+  look() {
+    if (!this.playing || document.hidden || !this.node.isConnected) return;
+    const bands = [...this.board.node.querySelectorAll(".group.output .walk-band.own")], band = bands[0];
+    if (!band) return;
+    const margin = 28, below = band.getBoundingClientRect().bottom + margin - innerHeight;
+    if (below > 0) scrollBy({top: below, behavior: calm() ? "instant" : "smooth"});
   }
 
   next() {
