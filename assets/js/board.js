@@ -2,7 +2,7 @@
 
 import {h} from "./dom.js";
 import {whenThemeChanges} from "./colour.js";
-import {read} from "./format.js";
+import {full, read} from "./format.js";
 import {Panel, signature} from "./panel.js";
 import {edge} from "./state.js";
 
@@ -11,7 +11,7 @@ const PATIENCE_MS = 900; // before an unfinished number such as "-" or "1e" is c
 export class Board {
   /** changed() asks the server anew; selected(q, index) when a cell gets the focus. */
   constructor({state, names, texts, changed, selected}) {
-    Object.assign(this, {state, names, texts, changed, selected, views: new Map(), session: 0});
+    Object.assign(this, {state, names, texts, changed, selected, views: new Map(), session: null});
     this.node = h("div", {class: "board"});
     this.tip = h("div", {class: "tip", role: "tooltip", hidden: true});
     this.node.addEventListener("focusin", event => this.enter(event.target.cell));
@@ -68,7 +68,8 @@ export class Board {
     if (!cell) return;
     cell.grid.activate(cell);
     this.hover(null);
-    this.session += 1;
+    this.session = {}; // this visit
+    this.before = cell.x;
     if (cell.editable) {
       if (!cell.typed) cell.write(cell.long());
       cell.face.select();
@@ -79,7 +80,7 @@ export class Board {
 
   leave(cell) {
     if (!cell?.editable) return;
-    if (this.state.stray.has(edge(cell.grid.q, cell.index))) this.say(cell, read(cell.text, this.minusInfinity(cell)));
+    if (this.state.stray.has(edge(cell.grid.q, cell.index))) this.judge(cell, read(cell.text, this.minusInfinity(cell)));
     else this.settle(cell);
   }
 
@@ -114,13 +115,27 @@ export class Board {
     const result = read(cell.text, this.minusInfinity(cell));
     if (result.unfinished) {
       this.keep(cell, result);
-      this.patience = setTimeout(() => this.say(cell, result), PATIENCE_MS);
+      const {session} = this;
+      this.patience = setTimeout(() => { if (session === this.session) this.judge(cell, result); }, PATIENCE_MS);
       return;
     }
-    this.say(cell, result);
+    this.judge(cell, result);
     if (result.problem) return;
     cell.x = Math.fround(result.x);
     this.state.setCell(cell.grid.q, cell.index, result.x, this.session);
+    this.changed();
+  }
+
+  /** Say what is wrong with a text; what its beginning did to the cell in this visit ("1" of "1/3") is taken back. */
+  judge(cell, result) {
+    clearTimeout(this.patience);
+    if (result.problem) this.takeBack(cell);
+    this.say(cell, result);
+  }
+
+  takeBack(cell) {
+    if (!this.state.takeBack(cell.grid.q, cell.index, this.session)) return;
+    cell.x = this.before;
     this.changed();
   }
 
@@ -133,7 +148,8 @@ export class Board {
 
   messageOf(cell, {problem}) {
     const given = cell.text.trim().length > 24 ? cell.text.trim().slice(0, 23) + "…" : cell.text.trim();
-    return this.texts[`cell_${problem}`].replace("{given}", given).replace("{cell}", `${cell.grid.symbol}[${cell.index.join(", ")}]`);
+    const kept = full(Number.isFinite(cell.x) ? Number(cell.x.toPrecision(7)) : cell.x);
+    return this.texts[`cell_${problem}`].replace("{given}", () => given).replace("{kept}", kept).replace("{cell}", `${cell.grid.symbol}[${cell.index.join(", ")}]`);
   }
 
   /** Show or take back the message about a cell's text. */
@@ -153,10 +169,13 @@ export class Board {
   accept() {
     for (const view of this.views.values()) {
       for (const node of [...view.errors.children]) {
-        if (this.state.stray.has(node.dataset.errorFor)) continue;
         const cell = view.find(node.dataset.errorFor.split(":")[1].split(",").map(Number));
-        if (cell) view.complain(cell, "");
-        else node.remove();
+        const result = cell && this.state.stray.has(node.dataset.errorFor) ? read(cell.text, this.minusInfinity(cell)) : {};
+        if (result.problem) this.say(cell, result); // the number that stays may be another one by now
+        else if (cell) {
+          view.complain(cell, "");
+          if (document.activeElement !== cell.face) this.settle(cell);
+        } else node.remove();
       }
     }
   }
@@ -171,6 +190,7 @@ export class Board {
     if (key === "Escape") {
       if (!cell.typed && !this.state.stray.has(edge(cell.grid.q, cell.index))) return; // nothing to take back here
       clearTimeout(this.patience);
+      if (this.state.stray.has(edge(cell.grid.q, cell.index))) this.takeBack(cell);
       this.say(cell, {});
       cell.typed = false;
       cell.write(cell.long());
@@ -187,7 +207,7 @@ export class Board {
   /** Enter in the last row: the number is taken, the focus stays. */
   commit(cell) {
     const result = read(cell.text, this.minusInfinity(cell));
-    if (result.problem) this.say(cell, result);
+    if (result.problem) this.judge(cell, result);
     else {
       cell.typed = false;
       cell.face.select?.();

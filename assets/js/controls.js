@@ -8,7 +8,7 @@ import {switchWords} from "./whatif.js";
 const NUMBERS = new Set(["whole", "real"]);
 
 class Field {
-  /** about: the server's declaration; typed(name, text) when a person changes it. */
+  /** about: the server's declaration; typed(name, text, session) when a person changes it: one visit to a field of text is one session. */
   constructor(about, typed) {
     this.about = about;
     const id = `field-${about.name}`, common = {id, name: about.name, dataset: {field: about.name}, "aria-describedby": `${id}-error`};
@@ -22,8 +22,9 @@ class Field {
     }
     this.input.addEventListener("input", () => {
       this.typed = true;
-      typed(about.name, this.input.value);
+      typed(about.name, this.input.value, this.session);
     });
+    this.input.addEventListener("focus", () => { this.session = about.options.length ? null : {}; });
     this.input.addEventListener("blur", () => { this.typed = false; });
     this.error = h("p", {class: "error", id: `${id}-error`, role: "alert", dataset: {errorFor: about.name}});
     this.node = h("div", {class: `field kind-${about.kind}`, title: about.hint},
@@ -40,7 +41,7 @@ class Field {
     const next = now + by * (this.about.step ?? 1);
     this.input.value = String(Number(Math.max(this.about.least ?? -Infinity, next).toPrecision(10)));
     this.typed = true;
-    typed(this.about.name, this.input.value);
+    typed(this.about.name, this.input.value, this.session);
   }
 
   /** value: "" where the field is left open; derived: what it then stands for; state: "", "dictated", "idle", "absent". */
@@ -65,7 +66,7 @@ class Field {
 }
 
 export class Controls {
-  /** groups: declarations; typed(name, text) when a field changes. */
+  /** groups: declarations; typed(name, text, session) when a field changes. */
   constructor({groups, typed}) {
     this.fields = new Map();
     this.nodes = groups.map(group => {
@@ -82,6 +83,11 @@ export class Controls {
 
   update(spec, derived, states = {}) {
     for (const [name, field] of this.fields) field.show(spec[name], derived[name], states[name]);
+  }
+
+  /** Let go of the text that is being typed: an earlier one may come back in its place. */
+  release() {
+    for (const field of this.fields.values()) field.typed = false;
   }
 
   /** Show errors by field; returns those that no field shows. A folded group opens for its message. */

@@ -4,7 +4,7 @@ import {Board} from "./board.js";
 import {courseDownload, NormTrial, SoftmaxTrial} from "./checks.js";
 import * as colour from "./colour.js";
 import {Controls, Edits} from "./controls.js";
-import {CROSS, h, icon, setText} from "./dom.js";
+import {h, setText} from "./dom.js";
 import {FigureBoard} from "./figure.js";
 import {Header} from "./header.js";
 import {Inspector} from "./inspector.js";
@@ -12,6 +12,7 @@ import {helpCard, listen} from "./keys.js";
 import {Ledger} from "./ledger.js";
 import {browserLanguage, chosenLanguage, declare, otherLanguage, Texts} from "./language.js";
 import {BlockMap} from "./map.js";
+import {Notes} from "./notes.js";
 import {Present} from "./present.js";
 import {Share} from "./share.js";
 import {Legend, Stage} from "./stage.js";
@@ -22,7 +23,7 @@ import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
 const ADDRESS_MS = 120;
-const NOTED_MS = 6000; // how long a note stays once it no longer holds
+const STACKED = "(max-width: 1080px)"; // as in page.css: the panel lies below the matrices
 const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
@@ -33,17 +34,17 @@ class Page {
     declare(state.lang);
     colour.start(fixed.palette);
     const act = {
-      preset: name => this.set(s => s.choosePreset(name)),
+      preset: name => this.travel(s => s.choosePreset(name)),
       compare: how => this.set(s => { s.compare = how; }),
-      undo: () => this.set(s => s.undo()),
-      redo: () => this.set(s => s.redo()),
+      undo: () => this.travel(s => s.undo()),
+      redo: () => this.travel(s => s.redo()),
       remove: n => this.set(s => s.removeEdit(n)),
       removeAll: () => this.set(s => s.change([], [])),
       toggle: (name, on) => this.set(s => s.setSwitch(name, on)),
       only: (kind, argument, session) => this.set(s => s.setOnly(kind, argument, session)),
       removeSwitch: n => this.set(s => s.removeSwitch(n)),
       turnSwitch: (n, on) => this.set(s => s.turnSwitch(n, on)),
-      type: (name, text) => this.set(s => setField(s, name, text, weights => fixed.examples[weights]?.[0]?.text ?? texts.default_text)),
+      type: (name, text, session) => this.set(s => setField(s, name, text, weights => fixed.examples[weights]?.[0]?.text ?? texts.default_text, session)),
       turn: (n, on) => this.set(s => s.turnEdit(n, on)),
       turnAll: on => this.set(s => s.turnAll(on)),
       choose: stage => this.choose(stage),
@@ -82,15 +83,15 @@ class Page {
     this.share = new Share(asides);
     this.help = helpCard(texts);
     this.slices = h("div", {class: "slice-bar", hidden: true});
-    this.notes = h("div", {class: "notes", role: "status"});
+    this.notes = new Notes({texts});
     this.trouble = h("p", {class: "error general", role: "alert", dataset: {errorFor: ""}});
     this.root = h("div", {class: "mbx", dataset: {ready: "false", seq: "0"}},
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
         h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
-        h("aside", {class: "side", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
-      this.notes, this.board.tip, this.help, this.share.node);
+        this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
+      this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
     this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still), seq});
     listen(this.root, act);
@@ -143,6 +144,12 @@ class Page {
     this.ask();
   }
 
+  /** To another model, or back to an earlier one: its sizes take the place of what stands in the fields. */
+  travel(change) {
+    this.controls.release();
+    this.set(change);
+  }
+
   ask() {
     this.wire.send();
   }
@@ -165,7 +172,10 @@ class Page {
 
   heard(answer, newest) {
     this.enter();
-    if (!answer.ok) return this.refused(answer.errors);
+    if (!answer.ok) {
+      if (newest) this.state.wrong = true;
+      return this.refused(answer.errors);
+    }
     if (newest) this.state.adopt(answer);
     this.paint(answer, newest);
     return undefined;
@@ -201,7 +211,7 @@ class Page {
     this.walk.update(answer);
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
-    this.say(answer.unlinked ? [...answer.notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : answer.notes);
+    this.notes.update(answer.unlinked ? [...answer.notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : answer.notes);
     if (moved) this.stage.land(this.covered());
     this.inherit();
     this.root.dataset.seq = answer.seq;
@@ -229,20 +239,6 @@ class Page {
 
   silent(still) {
     setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
-  }
-
-  /** Notes lie over the page, so that their coming and going moves nothing. */
-  say(notes) {
-    const key = notes.join("\n");
-    if (key === this.said) return;
-    this.said = key;
-    clearTimeout(this.noted);
-    if (!notes.length) {
-      this.noted = setTimeout(() => this.notes.replaceChildren(), NOTED_MS);
-      return;
-    }
-    const close = h("button", {type: "button", class: "bare", "aria-label": this.texts.close, title: this.texts.close, onclick: () => this.notes.replaceChildren()}, icon(CROSS));
-    this.notes.replaceChildren(h("div", {}, ...notes.map(note => h("p", {}, note))), close);
   }
 
   /** Which batch row and head is shown, where not all are. */
@@ -281,9 +277,18 @@ class Page {
     title.focus({preventScroll: true});
   }
 
+  /** Beside the matrices the panel opens and closes; below them (a narrow window) the way leads there. */
   togglePanel() {
+    if (matchMedia(STACKED).matches) return this.toPanel();
     const closed = this.root.classList.toggle("no-side");
     this.header.panel.setAttribute("aria-expanded", String(!closed));
+    return undefined;
+  }
+
+  toPanel() {
+    this.root.classList.remove("no-side");
+    this.side.scrollIntoView({behavior: "instant", block: "start"});
+    this.side.focus({preventScroll: true});
   }
 }
 

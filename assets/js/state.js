@@ -10,6 +10,7 @@ export class State {
       lang: "en", chosenLang: "", present: false, // chosenLang: "" where the browser chose
       fit: false, // whether the newest text decides B, T and padding
     });
+    this.wrong = false; // whether the server refused what was asked last
     this.stray = new Map(); // texts in cells that are no numbers: they are kept, and never sent
   }
 
@@ -24,8 +25,9 @@ export class State {
   /** Take over what the server made of the newest request. */
   adopt(answer) {
     this.query = this.preset = null;
-    this.fit = false;
+    this.fit = this.wrong = false;
     this.spec = {...answer.spec};
+    this.agreed = {...answer.spec};
     this.edits = answer.edits.map(e => (typeof e.x === "string" ? {...e, x: Number(e.x.replace("inf", "Infinity"))} : e));
     const known = this.switches.filter(one => !one.on || answer.switches.includes(one.s)), names = known.map(one => one.s);
     this.switches = [...known, ...answer.switches.filter(s => !names.includes(s)).map(s => ({s, on: true}))];
@@ -38,8 +40,7 @@ export class State {
 
   choosePreset(name) {
     this.remember();
-    this.query = null;
-    Object.assign(this, {preset: name, spec: {}, edits: [], switches: [], slice: {b: 0, h: 0}, select: null});
+    Object.assign(this, {query: null, wrong: false, preset: name, spec: {}, edits: [], switches: [], slice: {b: 0, h: 0}, select: null});
     this.stray.clear();
   }
 
@@ -52,12 +53,27 @@ export class State {
     return this.edits.findIndex(e => edge(e.t, e.i) === key);
   }
 
-  /** Put x into a cell. Keystrokes of one visit to a cell (`session`) are one step of undo. */
-  setCell(t, i, x, session) {
-    if (this.session !== session) this.remember();
+  /** All that is done in one `session`, such as the keystrokes of one visit to a cell or field, is one step of undo. */
+  begin(session = null) {
+    if (!session || this.session !== session) this.remember();
     this.session = session;
+  }
+
+  /** Put x into a cell. */
+  setCell(t, i, x, session) {
+    this.begin(session);
     const at = this.findEdit(t, i), edit = {t, i, x, on: true};
     this.edits = at < 0 ? [...this.edits, edit] : this.edits.with(at, {...this.edits[at], ...edit});
+  }
+
+  /** Give a cell back what it had before this session, as if that had never begun; false when it did nothing. */
+  takeBack(t, i, session) {
+    if (!session || this.session !== session) return false;
+    const at = this.findEdit(t, i), was = this.past.pop().edits.find(e => edge(e.t, e.i) === edge(t, i));
+    if (at >= 0) this.edits = was ? this.edits.with(at, was) : this.edits.filter((_, n) => n !== at);
+    this.future = this.dropped;
+    this.session = null;
+    return true;
   }
 
   removeEdit(at) {
@@ -78,10 +94,9 @@ export class State {
     this.change(this.edits, on ? [...others, {s, on}] : others);
   }
 
-  /** One what-if of its kind at a time; null takes it away. Keystrokes of one `session` are one step of undo. */
+  /** One what-if of its kind at a time; null takes it away. */
   setOnly(kind, argument, session = null) {
-    if (!session || this.session !== session) this.remember();
-    this.session = session;
+    this.begin(session);
     const others = this.switches.filter(one => !one.s.startsWith(`${kind}:`));
     this.switches = argument === null ? others : [...others, {s: `${kind}:${argument}`, on: true}];
   }
@@ -99,19 +114,31 @@ export class State {
     Object.assign(this, {edits, switches});
   }
 
+  /** The whole model: edits make sense only with the sizes and weights they were made for. Refused fields are left out. */
+  snapshot() {
+    const {query, preset, edits, switches, fit, own, text} = this;
+    return {query, preset, edits, switches, fit, own, text, spec: {...(this.wrong && this.agreed ? this.agreed : this.spec)}};
+  }
+
+  restore(model) {
+    const same = JSON.stringify([model.preset, model.spec]) === JSON.stringify([this.preset, this.spec]);
+    if (!same) this.stray.clear();
+    Object.assign(this, model, {session: null, wrong: false});
+  }
+
   remember() {
-    this.past.push({edits: this.edits, switches: this.switches});
+    this.past.push(this.snapshot());
     if (this.past.length > 200) this.past.shift();
+    this.dropped = this.future;
     this.future = [];
     this.session = null;
   }
 
-  /** One step back (or forward) through edits and what-ifs; false when there is none. */
+  /** One step back (or forward) through models, edits and what-ifs; false when there is none. */
   undo(from = this.past, to = this.future) {
     if (!from.length) return false;
-    to.push({edits: this.edits, switches: this.switches});
-    Object.assign(this, from.pop());
-    this.session = null;
+    if (!this.wrong) to.push(this.snapshot());
+    this.restore(from.pop());
     return true;
   }
 

@@ -6,15 +6,19 @@ export const isCheckpoint = weights => String(weights ?? "").startsWith("checkpo
 
 /**
  * A field was typed into. A checkpoint dictates sizes and reads a text, whose rows and tokens then follow (`fit`); the
- * visitor's own sizes are put aside meanwhile.
+ * visitor's own sizes are put aside meanwhile. What is typed in one `session` is one step of undo.
  */
-export function setField(state, name, typed, startText) {
+export function setField(state, name, typed, startText, session) {
+  const was = isCheckpoint(state.spec.weights), is = isCheckpoint(typed);
+  if (name === "weights" && was && typed === "toy" && !state.own) {
+    state.text = state.spec.text;
+    return state.choosePreset("toy");
+  }
+  state.begin(session);
   if (name === "weights") {
-    const was = isCheckpoint(state.spec.weights), is = isCheckpoint(typed);
     if (is && !was) state.own = {...state.spec};
     if (was && !is) {
       state.text = state.spec.text;
-      if (!state.own && typed === "toy") return state.choosePreset("toy");
       state.spec = {...(state.own ?? state.spec), text: "", layer: ""};
       state.own = null;
     }

@@ -1,0 +1,48 @@
+// Short notes over the page: each comes once, and goes by itself or when what it says has ended.
+
+import {CROSS, h, icon} from "./dom.js";
+
+const SHOWN_MS = 8000;
+const AGAIN_MS = 2000; // when somebody is still reading
+
+/** Notes lie over the page, so that their coming and going moves nothing, and let every click through. */
+export class Notes {
+  constructor({texts}) {
+    // These tell of a state, and go with it. The others tell of what happened once.
+    Object.assign(this, {texts, standing: new Set([texts.note_explicit, texts.note_flash]), said: [], shown: [], pointer: [-1, -1]});
+    this.node = h("div", {class: "notes", role: "status"});
+    document.addEventListener("pointermove", event => { this.pointer = [event.clientX, event.clientY]; }, {passive: true});
+  }
+
+  /** notes: what holds now. One that held before comes back only after it has ended. */
+  update(notes) {
+    const fresh = notes.filter(note => !this.said.includes(note));
+    const left = this.shown.filter(note => !fresh.includes(note) && (notes.includes(note) || !this.standing.has(note)));
+    this.said = notes;
+    if (!fresh.length && left.length === this.shown.length) return;
+    this.show([...left, ...fresh]);
+    if (fresh.length) this.wait(SHOWN_MS);
+  }
+
+  show(notes) {
+    this.shown = notes;
+    if (!notes.length) {
+      clearTimeout(this.timer);
+      this.node.replaceChildren();
+      return;
+    }
+    const close = h("button", {type: "button", class: "bare", "aria-label": this.texts.close, title: this.texts.close, onclick: () => this.show([])}, icon(CROSS));
+    this.node.replaceChildren(h("div", {}, ...notes.map(note => h("p", {}, note))), close);
+  }
+
+  wait(time) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => (this.read() ? this.wait(AGAIN_MS) : this.show([])), time);
+  }
+
+  /** Whether the pointer rests on the notes, or the focus is in them. */
+  read() {
+    const {left, right, top, bottom} = this.node.getBoundingClientRect(), [x, y] = this.pointer;
+    return this.node.contains(document.activeElement) || (x >= left && x <= right && y >= top && y <= bottom);
+  }
+}

@@ -1,0 +1,145 @@
+"""What a visitor typed and chose: a refused number leaves nothing behind, undo brings back whole models, notes go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.explorer_page import ExplorerPage
+
+Open = Callable[..., ExplorerPage]
+X01 = ("resid_pre", (0, 0, 1))
+
+
+def press(explorer: ExplorerPage, keys: str) -> None:
+    with explorer.repaint():
+        explorer.page.keyboard.press(keys)
+
+
+@pytest.mark.parametrize("text", ["1e40", "1/3", "2x"])
+def test_a_rejected_number_is_not_partly_applied(explorer: ExplorerPage, text: str) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 0, 1)
+    explorer.stage(2)
+    before = explorer.texts()
+    explorer.stage(1)
+    with explorer.repaint():
+        explorer.type_cell(*X01, text)
+    expect(cell).to_have_value(text)
+    assert "keeps 1;" in explorer.expect_error("resid_pre:0,0,1")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+    explorer.stage(2)
+    assert explorer.texts() == before
+    assert page.locator('[data-act="undo"]').is_disabled(), "nothing was done, so there is nothing to undo"
+    explorer.stage(1)
+    expect(cell).to_have_value(text)
+    cell.focus()
+    page.keyboard.press("Escape")
+    expect(cell).to_have_value("1")
+
+
+def test_the_number_from_before_the_visit_stays(explorer: ExplorerPage) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 0, 1)
+    with explorer.repaint():
+        explorer.type_cell(*X01, "0.5")
+    page.keyboard.press("Tab")
+    with explorer.repaint():
+        explorer.type_cell(*X01, "2x")
+    assert "keeps 0.5;" in explorer.expect_error("resid_pre:0,0,1")
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 0.5")
+    expect(explorer.cell("attn_norm", 0, 0, 1)).to_have_value("0.6325")
+    press(explorer, "Backspace")
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 2")
+    press(explorer, "ControlOrMeta+z")
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 0.5")
+    expect(cell).to_have_value("0.5")
+    press(explorer, "ControlOrMeta+z")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+
+
+def test_an_unfinished_number_is_taken_back_once_it_is_called_wrong(explorer: ExplorerPage) -> None:
+    with explorer.repaint():
+        explorer.type_cell(*X01, "2e")
+    assert "keeps 1;" in explorer.expect_error("resid_pre:0,0,1")
+    explorer.settle()
+    expect(explorer.page.locator("[data-edit]")).to_have_count(0)
+    expect(explorer.cell("resid_pre", 0, 0, 1)).to_have_value("2e")
+
+
+def test_undo_after_a_preset_brings_back_the_model_with_its_edits(explorer: ExplorerPage) -> None:
+    page = explorer.page
+    with explorer.repaint():
+        explorer.type_cell(*X01, "2")
+    page.keyboard.press("Tab")
+    toy = explorer.texts()
+    with explorer.repaint():
+        page.locator('[data-preset="gqa"]').click()
+    gqa = explorer.texts()
+    press(explorer, "ControlOrMeta+z")
+    assert explorer.texts() == toy
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 2")
+    press(explorer, "ControlOrMeta+Shift+z")
+    assert explorer.texts() == gqa
+    expect(page.locator("[data-edit]")).to_have_count(0)
+
+
+def test_a_new_size_is_a_step_of_its_own_and_ends_redo(explorer: ExplorerPage) -> None:
+    page = explorer.page
+    with explorer.repaint():
+        explorer.type_cell("resid_pre", (0, 1, 1), "2")
+    press(explorer, "ControlOrMeta+z")
+    with explorer.repaint():
+        explorer.set_field("T", "3")
+    expect(page.locator('[data-act="redo"]')).to_be_disabled()
+    press(explorer, "ControlOrMeta+z")
+    expect(explorer.field("T")).to_have_value("2")
+    press(explorer, "ControlOrMeta+Shift+z")
+    expect(explorer.field("T")).to_have_value("3")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+
+
+def test_edits_put_aside_by_a_smaller_size_come_back_with_it(explorer: ExplorerPage) -> None:
+    with explorer.repaint():
+        explorer.type_cell("resid_pre", (0, 1, 1), "2")
+    with explorer.repaint():
+        explorer.set_field("T", "1")
+    expect(explorer.page.locator("[data-edit]")).to_have_count(0)
+    press(explorer, "ControlOrMeta+z")
+    expect(explorer.field("T")).to_have_value("2")
+    expect(explorer.page.locator('[data-edit="0"]')).to_contain_text("= 2")
+
+
+def test_undo_of_a_refused_size_shows_the_last_good_one(explorer: ExplorerPage) -> None:
+    explorer.set_field("T", "many")
+    explorer.expect_error("T")
+    press(explorer, "ControlOrMeta+z")
+    expect(explorer.field("T")).to_have_value("2")
+    explorer.expect_no_errors()
+
+
+def test_a_note_ends_with_what_it_says_or_by_itself(explorer: ExplorerPage) -> None:
+    notes = explorer.page.locator(".notes")
+    explorer.stage(5)
+    with explorer.repaint():
+        explorer.type_cell("probs", (0, 0, 1, 0), "0.25")
+    expect(notes).to_contain_text("step by step")
+    press(explorer, "ControlOrMeta+z")
+    assert notes.inner_text() == ""
+    with explorer.repaint():
+        explorer.type_cell("probs", (0, 0, 1, 0), "0.5")
+    expect(notes).to_contain_text("step by step")
+    notes.hover(force=True)
+    explorer.page.wait_for_timeout(9000)
+    expect(notes).to_contain_text("step by step")
+    explorer.page.mouse.move(5, 5)
+    expect(notes).to_be_empty(timeout=4000)
+
+
+def test_settings_on_a_phone_lead_to_the_panel(open_explorer: Open) -> None:
+    explorer = open_explorer(width=390, height=844)
+    explorer.page.locator('[data-act="panel"]').click()
+    side = explorer.page.locator(".side")
+    expect(side).to_be_in_viewport()
+    expect(side).to_be_focused()
+    assert 0 < side.bounding_box()["y"] < 422  # type: ignore[index]
