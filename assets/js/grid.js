@@ -99,7 +99,7 @@ export class Grid {
     const body = Array.from({length: rows}, (_, r) => {
       const made = Array.from({length: cols}, (_, c) => new Cell(this, r * cols + c, flat ? [c] : [...prefix, r, c], panel.editable));
       this.cells.push(...made);
-      const label = flat ? "" : String(r + panel.first), named = panel.first ? `${r} (${label})` : label; // a position where tokens are cached
+      const label = flat ? "" : String(r + (panel.first ?? 0)), named = panel.first ? `${r} (${label})` : label; // a position where tokens are cached
       return h("div", {role: "row", class: "row"}, h("span", {class: "mark head", role: flat ? "none" : "rowheader", title: `${this.word(rowAxis)} ${named}`}, label), ...made.map(m => m.box));
     });
     this.node = h("div", {class: `grid${flat ? " flat" : ""}`, role: "grid", "aria-label": `${panel.title}${slice.label ? ", " + slice.label : ""}`,

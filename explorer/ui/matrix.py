@@ -147,7 +147,7 @@ def _label(
     texts: Mapping[str, Any],
     past: int,
 ) -> str:
-    """Which slice this is among those that are shown, a token by its position; of only one, the page's pickers say it."""
+    """Which slice this is among those that are shown, tokens by position; of only one, the page's pickers say it."""
     parts = [
         f"{texts.get(f'slice_word_{letter}', letter)} {i + past * (letter == 'T')}"
         for n, (letter, i) in enumerate(zip(axes, prefix, strict=False))
