@@ -17,7 +17,7 @@ function edges(node) {
 
 /** What must be equal for a panel to be written to in place. */
 export const signature = panel =>
-  [panel.q, panel.kind, panel.shape, panel.editable, panel.slices.map(s => s.prefix)].join("|");
+  [panel.q, panel.kind, panel.shape, panel.editable, panel.first, panel.slices.map(s => s.prefix)].join("|");
 
 export class Panel {
   constructor(panel, {names, texts}) {
@@ -49,7 +49,7 @@ export class Panel {
     const look = {scale: panel.scale, range: panel.range, compare};
     setHtml(this.letters, panel.letters);
     setText(this.size, panel.shape.join("×"));
-    setText(this.range, panel.scale === "unit" ? "0 … 1" : `±${short(panel.range)}`);
+    setText(this.range, panel.scale === "index" ? "" : panel.scale === "unit" ? "0 … 1" : `±${short(panel.range)}`);
     panel.slices.forEach((slice, n) => this.slices[n].update(slice, look));
   }
 

@@ -97,7 +97,7 @@ export class Legend {
     const marks = panels.flatMap(p => p.slices.map(s => s.state)).join(""), odd = panels.flatMap(p => p.slices.flatMap(s => Object.values(s.special ?? {})));
     const any = bits => [...new Set(marks)].some(c => (c.charCodeAt(0) - 48) & bits);
     const show = {
-      signed: panels.some(p => p.scale !== "unit"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
+      signed: panels.some(p => p.scale === "signed"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
       clipped: compare !== "change" && panels.some(p => p.slices.some(s => s.values?.some(x => Math.abs(x) > p.range * (1 + 1e-6)))), nan: odd.includes("nan"), infinite: odd.includes("inf"),
     };
     for (const [name, on] of Object.entries(show)) this.keys[name].hidden = !on;
