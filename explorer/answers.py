@@ -66,16 +66,17 @@ def ledger(spec: RunSpec) -> Answer:
     }
 
 
-def figure(spec: RunSpec, name: str, row: int = 0, head: int = 0) -> Answer:
+def figure(spec: RunSpec, name: str, row: int = 0, head: int = 0, lang: str = "en") -> Answer:
     """{"link", "settings", "id", "title", "text", "data", "layout"}: a plotly figure and the same in words.
 
-    row, head: which batch row and head it shows. Raises SpecError for a name that this run has no figure of.
+    row, head: which batch row and head it shows; lang: "en" or "zh". Raises SpecError for a name that this run has no
+    figure of.
     """
     from explorer.stages.figures import build
 
     done = traced(spec)
     try:
-        drawn = build(done, name, row, head)
+        drawn = build(done, name, row, head, lang)
     except (LookupError, ValueError) as error:
         raise SpecError({"figure": str(error.args[0])}) from None
     return {**_head(done), **drawn}

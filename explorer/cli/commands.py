@@ -70,7 +70,7 @@ def figure(arguments: argparse.Namespace) -> int:
 
     spec = _spec(arguments)
     out = Path(arguments.out)
-    drawn = answers.figure(spec, arguments.name, arguments.row, arguments.head)
+    drawn = answers.figure(spec, arguments.name, arguments.row, arguments.head, arguments.lang)
     picture: Any = to_plotly(drawn, arguments.theme)
     if out.suffix == ".html":
         _write(picture.to_html(include_plotlyjs=True, full_html=True), out)
@@ -158,14 +158,17 @@ def export(arguments: argparse.Namespace) -> int:
     out = Path(arguments.file)
     if out.suffix not in (".html", ".htm"):
         raise CommandError(f"{out}: the page is written to a file whose name ends in .html.")
-    _write(page(spec, arguments.row, arguments.head, progress), out)
+    _write(page(spec, arguments.row, arguments.head, arguments.lang, progress), out)
     return 0
 
 
 def _spec(arguments: argparse.Namespace) -> RunSpec:
-    spec, notes = read_run(arguments)
+    """The run; a language that was not asked for becomes the link's."""
+    spec, lang, notes = read_run(arguments)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
+    if getattr(arguments, "lang", "") is None:
+        arguments.lang = lang or "en"
     return spec
 
 

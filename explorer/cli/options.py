@@ -89,9 +89,9 @@ def _switch_form(name: str) -> str:
     return f"{name}:{argument.upper()}" if argument else name
 
 
-def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, list[str]]:
-    """The spec that the arguments describe, and sentences about what was ignored in a link. Raises SpecError,
-    CheckpointError."""
+def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, str, list[str]]:
+    """The spec that the arguments describe, the language of the link ("" for none), and sentences about what was
+    ignored in it. Raises SpecError, CheckpointError."""
     from explorer import sources  # fills the table of checkpoints
     from explorer.asked import read_spec
 
@@ -101,11 +101,11 @@ def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, list[str]]:
     weights, text = str(typed.get("weights", "")), typed.get("text")
     if text and weights.startswith("checkpoint:") and not {"B", "T", "padding", "past"} & typed.keys():
         typed |= sources.fit_to_text(weights.removeprefix("checkpoint:"), text)
-    spec, _, notes = read_spec(
+    spec, view, notes = read_spec(
         link_or_address=arguments.link, preset=arguments.preset or "", settings=typed,
         edits=arguments.edit, switches=arguments.switch,
     )  # fmt: skip
-    return spec, notes
+    return spec, view.lang, notes
 
 
 def offer(source: str) -> str:

@@ -12,6 +12,7 @@ import textwrap
 from typing import NoReturn
 
 from explorer.cli.options import add_run_options
+from explorer.link import LANGUAGES
 
 PROGRAM = "python -m explorer"
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -106,6 +107,7 @@ def _figure(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--row", type=int, default=0, metavar="N", help="the batch row it shows (default: 0)")
     command.add_argument("--head", type=int, default=0, metavar="N", help="the query head it shows (default: 0)")
+    _add_language(command)
     command.add_argument("--theme", choices=("light", "dark"), default="light", help="colours (default: light)")
     add_run_options(command)
 
@@ -140,7 +142,12 @@ def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE.html", help="where to write the page")
     command.add_argument("--row", type=int, default=0, metavar="N", help="the batch row it shows (default: 0)")
     command.add_argument("--head", type=int, default=0, metavar="N", help="the query head it shows (default: 0)")
+    _add_language(command)
     add_run_options(command)
+
+
+def _add_language(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--lang", choices=LANGUAGES, help="its language (default: the link's, else English)")
 
 
 ADD = {

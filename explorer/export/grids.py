@@ -7,6 +7,7 @@ Must not know: stages, the rest of the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from itertools import product
 from typing import Any
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.draw.numbers import number
+from explorer.export.texts import TEXTS, Texts
 from explorer.inspector import mathml, symbol
 from explorer.quantities import QUANTITIES, weight_of
+from explorer.stages.terms import title_in
 
 Array = NDArray[Any]
 WHOLE = 260  # numbers of a tensor that are shown whole
@@ -26,18 +29,28 @@ CORNER = 8  # rows and columns of the corner that is shown of a larger one
 HEADS = 4  # slices of one tensor at most
 
 
-def tensor(done: Trace, base: Trace, name: str, row: int, head: int) -> str:
+@dataclass(frozen=True)
+class Place:
+    """The batch row and query head that are shown, and the language in which."""
+
+    row: int
+    head: int
+    lang: str
+
+
+def tensor(done: Trace, base: Trace, name: str, place: Place) -> str:
     """One quantity or weight: its symbol, title, shape, and its numbers for the chosen batch row and head."""
     about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
     values = _values(done, name)
     before = _values(base, name)
     shape = " × ".join(f"{AXES[a].symbol}&thinsp;=&thinsp;{n}" for a, n in zip(about.axes, values.shape, strict=True))
     slices = [
-        _slice(done, name, values, before, prefix, about.axes)
-        for prefix in _prefixes(about.axes, values.shape, row, head, done.sizes)
+        _slice(done, name, values, before, prefix, about.axes, TEXTS[place.lang])
+        for prefix in _prefixes(about.axes, values.shape, place.row, place.head, done.sizes)
     ]
+    called = escape(title_in(done, name, place.lang))
     return (
-        f'<div class="tensor role-{about.role}"><h4>{mathml(symbol(name))} <span>{escape(about.title)}</span></h4>'
+        f'<div class="tensor role-{about.role}"><h4>{mathml(symbol(name))} <span>{called}</span></h4>'
         f'<p class="shape"><code>{escape(name)}</code> {shape}</p><div class="slices">{"".join(slices)}</div></div>'
     )
 
@@ -61,7 +74,9 @@ def _prefixes(
     )
 
 
-def _slice(done: Trace, name: str, values: Array, before: Array, prefix: tuple[int, ...], axes: tuple[str, ...]) -> str:
+def _slice(
+    done: Trace, name: str, values: Array, before: Array, prefix: tuple[int, ...], axes: tuple[str, ...], texts: Texts
+) -> str:
     part, old = np.atleast_2d(values[prefix]), np.atleast_2d(before[prefix])
     edited = _edited(done, name, values.shape)[prefix].reshape(part.shape)
     if part.size <= WHOLE:
@@ -71,20 +86,21 @@ def _slice(done: Trace, name: str, values: Array, before: Array, prefix: tuple[i
     lines = []
     for r in range(rows):
         at = (*prefix, r) if values.ndim > 1 else prefix
-        cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c]) for c in range(cols))
+        cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c], texts) for c in range(cols))
         lines.append(f"<tr>{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
     if rows < part.shape[0]:
         lines.append(f"<tr>{'<td>…</td>' * cols}</tr>")
     words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, values.shape, strict=False) if n > 1)
-    cut = f" first {rows} × {cols} of {part.shape[0]} × {part.shape[1]}" if part.size > WHOLE else ""
-    return f"<figure><figcaption>{words}{cut}</figcaption><table>{''.join(lines)}</table></figure>"
+    cut = texts.cut.format(rows=rows, cols=cols, all_rows=part.shape[0], all_cols=part.shape[1])
+    caption = f"{words} {cut}" if part.size > WHOLE else words
+    return f"<figure><figcaption>{caption}</figcaption><table>{''.join(lines)}</table></figure>"
 
 
-def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any) -> str:
+def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any, texts: Texts) -> str:
     same = value == old or (np.isnan(value) and np.isnan(old))
     marks = [word for word, on in (("edited", edited), ("changed", not same), ("hidden", np.isneginf(value))) if on]
     where = ",".join(map(str, index))
-    said = f"{name}[{where}] = {float(value)!r}" + ("" if same else f", unedited {float(old)!r}")
+    said = f"{name}[{where}] = {float(value)!r}" + ("" if same else f", {texts.unedited} {float(old)!r}")
     classes = f' class="{" ".join(marks)}"' if marks else ""
     return f'<td{classes} data-q="{name}" data-i="{where}" title="{said}">{number(float(value))}</td>'
 

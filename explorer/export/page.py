@@ -17,50 +17,56 @@ from explorer.answers import traced
 from explorer.asked import as_settings
 from explorer.capture import Trace
 from explorer.draw.scales import PALETTE, ROLES
-from explorer.export.grids import tensor
+from explorer.export.grids import Place, tensor
+from explorer.export.texts import TEXTS, Texts
+from explorer.link import View
 from explorer.spec import RunSpec
 from explorer.stages import STAGES, Stage
-from explorer.switches import parse_switch
+from explorer.stages.terms import title
 
 HERE = Path(__file__).parent
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
+LOCALES = {"en": "en", "zh": "zh-Hans"}
 Progress = Callable[[Iterable[Any], str], Iterable[Any]]
 
 
-def page(spec: RunSpec, row: int = 0, head: int = 0, progress: Progress = lambda items, what: items) -> str:
+def page(
+    spec: RunSpec, row: int = 0, head: int = 0, lang: str = "en", progress: Progress = lambda items, what: items
+) -> str:
     """One HTML document: the run of `spec` through all eight stages, for one batch row and head.
 
-    progress: wraps the stages while they are written, for example to show a bar. Raises SpecError.
+    lang: "en" or "zh". progress: wraps the stages while they are written, for example to show a bar.
+    Raises SpecError, LookupError for another language.
     """
-    done, base = traced(spec), traced(spec.unedited())
+    if lang not in TEXTS:
+        raise LookupError(f"There is no page in {lang!r}. Languages: {', '.join(TEXTS)}.")
+    done, base, texts = traced(spec), traced(spec.unedited()), TEXTS[lang]
+    place = Place(min(max(row, 0), spec.B - 1), min(max(head, 0), spec.h - 1), lang)
     figures: list[dict[str, Any]] = []
-    sections = [
-        _stage(stage, done, base, min(row, spec.B - 1), min(head, spec.h - 1), figures)
-        for stage in progress(STAGES, "stages")
-    ]
+    sections = [_stage(stage, done, base, place, figures) for stage in progress(STAGES, "stages")]
     drawings = json.dumps({"figures": figures, "palette": PALETTE}, ensure_ascii=False).replace("<", "\\u003c")
-    contents = "".join(f'<li><a href="#stage-{s.number}">{s.title}</a></li>' for s in STAGES)
+    contents = "".join(f'<li><a href="#stage-{s.number}">{s.text(lang).title}</a></li>' for s in STAGES)
     return f"""<!DOCTYPE html>
-<html lang="en">
+<html lang="{LOCALES[lang]}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>A Transformer block, stage by stage</title>
+<title>{texts.title}</title>
 <style>{_colours()}{(HERE / "style.css").read_text(encoding="utf-8")}</style>
 </head>
 <body>
-<header><h1>A Transformer block, stage by stage</h1>
-<p>Every number on this page was computed by MiniMind's decoder block. Hover a number for its full value.</p>
-{_run(spec)}
+<header><h1>{texts.title}</h1>
+<p>{texts.opening}</p>
+{_run(spec, lang)}
 <nav><ol>{contents}</ol></nav></header>
 <main>
 {"".join(sections)}
-{_ledger(done)}
+{_ledger(done, texts)}
 </main>
 <script type="application/json" id="drawings">{drawings}</script>
 <script>{_plotly()}</script>
@@ -78,72 +84,68 @@ def _colours() -> str:
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{roles}"
 
 
-def _run(spec: RunSpec) -> str:
+def _run(spec: RunSpec, lang: str) -> str:
     """What was run: settings, edits, what-ifs, and how to open it again."""
-    settings = as_settings(spec)
+    texts, settings = TEXTS[lang], as_settings(spec)
     settings.pop("edits", None), settings.pop("switches", None)
-    said = ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the toy, as it is"
-    changes = [*(edit.label() + ("" if edit.on else " (off)") for edit in spec.edits)]
-    changes += [f"{text}: {parse_switch(text).kind.title}" for text in spec.switches]
+    said = ", ".join(f"{name} = {value}" for name, value in settings.items()) or texts.toy
+    changes = [edit.label() + ("" if edit.on else f" ({texts.off})") for edit in spec.edits]
+    changes += [f"{switch}: {title(switch, lang)}" for switch in spec.switches]
     listed = "".join(f"<li>{escape(change)}</li>" for change in changes)
     try:
-        query = escape(link.encode(spec))
-        again = f"<p>To open it again, put this behind the explorer's address: <code>?{query}</code></p>"
+        query = f"<code>?{escape(link.encode(spec, View(lang=lang if lang != 'en' else '')))}</code>"
+        again = f"<p>{texts.again.format(query=query)}</p>"
     except link.LinkTooLong:
         again = ""
-    marks = (
-        '<p>Changed numbers are <span class="changed">marked</span>, '
-        'edited ones <span class="edited">framed</span>.</p>'
-    )
     return (
-        f'<section id="run"><p>Run: {escape(said)}</p>'
-        f"{f'<p>Changes:</p><ul>{listed}</ul>{marks}' if listed else ''}{again}</section>"
+        f'<section id="run"><p>{texts.run.format(settings=escape(said))}</p>'
+        f"{f'<p>{texts.changes}</p><ul>{listed}</ul><p>{texts.marks}</p>' if listed else ''}{again}</section>"
     )
 
 
-def _stage(stage: Stage, done: Trace, base: Trace, row: int, head: int, figures: list[dict[str, Any]]) -> str:
-    equation = stage.equation_moe if done.moe and stage.equation_moe else stage.equation
-    facts = "".join(f"<li>{fact}</li>" for fact in stage.facts(done, row, head))
-    groups = stage.panels(done)
+def _stage(stage: Stage, done: Trace, base: Trace, place: Place, figures: list[dict[str, Any]]) -> str:
+    texts, prose = TEXTS[place.lang], stage.text(place.lang)
+    facts = "".join(f"<li>{fact}</li>" for fact in stage.facts(done, place.row, place.head, lang=place.lang))
     tensors = "".join(
-        f'<div class="group {group}">{"".join(tensor(done, base, name, row, head) for name in names)}</div>'
-        for group, names in groups.items()
+        f'<div class="group {group}">{"".join(tensor(done, base, name, place) for name in names)}</div>'
+        for group, names in stage.panels(done).items()
         if names
     )
     drawn = []
-    for figure in stage.figures(done, row, head):
+    for figure in stage.figures(done, place.row, place.head, place.lang):
         drawn.append(
             f'<figure class="drawing"><div data-figure="{len(figures)}"></div>'
             f"<figcaption><b>{escape(figure['title'])}</b> {escape(figure['text'])}</figcaption></figure>"
         )
         figures.append({part: figure[part] for part in ("id", "data", "layout")})
     code = "".join(
-        f"<p>{escape(part.file)}, line {part.line}, {escape(part.name)}</p><pre>{escape(part.text)}</pre>"
+        f"<p>{escape(texts.place.format(file=part.file, line=part.line, name=part.name))}</p>"
+        f"<pre>{escape(part.text)}</pre>"
         for part in stage.code_that_ran(done)
     )
     return f"""<section class="stage" id="stage-{stage.number}">
-<h2>{stage.number}. {stage.title}</h2>
-<div class="equation">{equation}</div>
+<h2>{stage.number}. {prose.title}</h2>
+<div class="equation">{stage.equation_in(place.lang, done.moe)}</div>
 <ul class="facts">{facts}</ul>
 {tensors}
 {"".join(drawn)}
-<p class="mixes">{stage.mixes}</p>
-<p class="notice">{stage.notice}</p>
-<details><summary>The lines that ran</summary>{code}</details>
+<p class="mixes">{prose.mixes}</p>
+<p class="notice">{prose.notice}</p>
+<details><summary>{texts.lines}</summary>{code}</details>
 </section>
 """
 
 
-def _ledger(done: Trace) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("stage", "quantity", "axes", "shape", "dtype", "bytes", "FLOPs", ""))
+def _ledger(done: Trace, texts: Texts) -> str:
+    head = "".join(f"<th>{name}</th>" for name in texts.columns)
     rows = "".join(
-        f'<tr data-row="{row.name}"><td>{row.stage or "in"}</td><td>{row.name}</td><td>{row.symbolic}</td>'
+        f'<tr data-row="{row.name}"><td>{row.stage or texts.given}</td><td>{row.name}</td><td>{row.symbolic}</td>'
         f"<td>{'×'.join(map(str, row.shape))}</td><td>{row.dtype}</td><td class=n>{row.bytes:,}</td>"
         f"<td class=n>{row.flops:,}</td><td>{row.note}</td></tr>"
         for row in done.ledger()
     )
     return (
-        '<section id="ledger"><h2>Shape ledger</h2>'
+        f'<section id="ledger"><h2>{texts.ledger}</h2>'
         f'<table class="ledger" data-ledger><tr>{head}</tr>{rows}</table></section>'
     )
 

@@ -188,6 +188,17 @@ def test_figure_as_a_page_of_its_own(say: Callable[..., Said], tmp_path: Path) -
     assert not re.findall(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=", text), "nothing is fetched"
 
 
+def test_a_figure_speaks_the_link_s_language(say: Callable[..., Said], tmp_path: Path) -> None:
+    for more, says in (
+        (("--link", "lang=zh"), "词元"),
+        (("--lang", "zh"), "词元"),
+        (("--link", "lang=zh", "--lang", "en"), "token"),
+    ):
+        out = tmp_path / "p.json"
+        assert say("figure", "norm", "--out", out, *more)[0] == 0
+        assert says in json.loads(out.read_text())["layout"]["xaxis"]["title"]["text"]
+
+
 def test_figure_as_json_is_what_the_trace_draws(say: Callable[..., Said], tmp_path: Path) -> None:
     out = tmp_path / "p.json"
     assert say("figure", "attention", "--out", out)[0] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from playwright.sync_api import sync_playwright
 
 from explorer import Edit, RunSpec, run
 from explorer.export import page
+from explorer.export.page import LOCALES
+from explorer.export.texts import TEXTS, Texts
+from explorer.link import LANGUAGES
 from explorer.offers import OFFERS
 from explorer.sources import offer
 from explorer.spec import PRESETS
@@ -75,6 +79,29 @@ def test_what_a_visitor_wrote_is_text(tmp_path: Path) -> None:
     assert "<img" not in text
     assert "<script>alert" not in text
     assert name in unescape(text)
+
+
+def test_it_speaks_chinese_throughout() -> None:
+    text = page(EDITED, lang="zh")
+    assert '<html lang="zh-Hans">' in text
+    assert cells(text)["resid_pre", (0, 0, 1)] == ("edited changed", "resid_pre[0,0,1] = 2.0, 未改动时为 1.0", "2")
+    body = re.sub(r"<(script|style|code|pre|math)\b.*?</\1>|<[^>]+>", " ", text.split("<body>")[1], flags=re.DOTALL)
+    english = {
+        w for w in re.findall(r"[A-Za-z]{4,}", body) if w.lower() in ("changes", "stage", "token", "head", "rows")
+    }
+    assert not english
+    assert "&amp;lang=zh" in text
+    with pytest.raises(LookupError, match="There is no page in 'fr'. Languages: en, zh."):
+        page(EDITED, lang="fr")
+
+
+def test_languages_have_the_same_words_and_places_for_them() -> None:
+    def places(texts: Texts) -> dict[str, set[str]]:
+        return {name: set(re.findall(r"{(\w+)}", str(value))) for name, value in asdict(texts).items()}
+
+    assert set(TEXTS) == set(LANGUAGES) == set(LOCALES)
+    assert all(places(texts) == places(TEXTS["en"]) for texts in TEXTS.values())
+    assert all(all(value) for texts in TEXTS.values() for value in asdict(texts).values())
 
 
 @pytest.mark.browser
