@@ -83,6 +83,26 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
+    async def refuse_files(self) -> None:
+        """Nothing here takes a file, and Gradio would fetch one from any address that a body names. Raises Unreadable.
+
+        The check is Gradio's own: an object whose "meta" holds a "_type", wherever it stands.
+        """
+        body = await self.read()
+        try:
+            waiting = [json.loads(body)] if body else []
+        except (ValueError, RecursionError):
+            return  # Gradio reads JSON alone
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, dict):
+                meta = part.get("meta")
+                if isinstance(meta, dict) and "_type" in meta:
+                    raise Unreadable("Files cannot be sent here. Send text, numbers and lists.")
+                waiting.extend(part.values())
+            elif isinstance(part, list):
+                waiting.extend(part)
+
     async def complete(self, parameters: Mapping[str, object]) -> None:
         """Check that the body is {"data": [one entry a parameter, …]}, and fill in those that are left out.
 

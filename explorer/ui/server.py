@@ -87,6 +87,7 @@ class Place:
     name: str
     api: str = ""
     direct: bool = False  # computes outside of Gradio's queue
+    closed: bool = False  # looks like an endpoint of ours and is none
 
 
 def place_of(path: str, endpoints: Parameters) -> Place:
@@ -102,7 +103,7 @@ def place_of(path: str, endpoints: Parameters) -> Place:
     if not found["api"]:
         return Place(found["name"])
     if found["api"] not in endpoints:
-        return Place("other")
+        return Place("other", closed=True)
     if found["event"]:
         return Place(f"result {found['api']}")
     direct = found["verb"] in ("run", "api")
@@ -123,6 +124,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = path[max(0, path.find("/gradio_api/")) :]  # a proxy may leave a prefix of its own
         place = place_of(path, self.parameters)
         if not place.name:  # scripts, styles, fonts: many, and of no interest
             await self._serve(Exchange(access.Call("file"), receive, send), place, path, scope)
@@ -133,7 +135,7 @@ class Guard:
     async def _serve(self, exchange: Exchange, place: Place, path: str, scope: Message) -> None:
         if place.name == "health":
             await exchange.answer(200, {"status": "ok", "waiting": self.crowd.waiting})
-        elif CLOSED.match(path):
+        elif CLOSED.match(path) or place.closed:
             await exchange.refuse(404, "There is nothing here.")
         elif exchange.announced(scope) > BODY:
             await exchange.refuse_body()
@@ -162,7 +164,9 @@ class Guard:
     async def _pass(self, exchange: Exchange, place: Place, scope: Message) -> None:
         """Gradio's turn. What it cannot make sense of is the request's fault unless an answer had begun."""
         try:
-            if place.api and scope["method"] == "POST":
+            if scope["method"] == "POST" and place.name != "update":
+                await exchange.refuse_files()
+            if scope["method"] == "POST" and place.api:
                 await exchange.complete(self.parameters[place.api])
             await self.app(scope, exchange.receive, exchange.send)
         except Unreadable as error:

@@ -45,6 +45,14 @@ def test_what_is_of_no_use_here_is_closed(http: httpx.Client, path: str) -> None
         assert (reply.status_code, reply.json()) == (404, {"detail": "There is nothing here."})
 
 
+def test_a_proxy_s_prefix_opens_nothing() -> None:
+    async def never() -> None:
+        raise AssertionError
+
+    guard = Guard(replying(never))
+    assert asyncio.run(ask(guard, "/explorer/gradio_api/upload")) == (404, {"detail": "There is nothing here."})  # type: ignore[arg-type]
+
+
 def test_files_outside_of_the_assets_are_not_served(http: httpx.Client) -> None:
     for path in ("/etc/passwd", "app.py", "../app.py", "explorer/spec.py", "requirements.txt"):
         assert http.get(f"gradio_api/file={path}").status_code in (403, 404)
@@ -243,3 +251,28 @@ def test_our_own_errors_are_not_called_the_askers() -> None:
 
     with pytest.raises(MemoryError):
         asyncio.run(ask(Guard(replying(broken))))  # type: ignore[arg-type]
+
+
+FETCHED = {"path": "http://nosuchhost.invalid/x", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *((f"{verb}/{name}", {"data": [FETCHED]}) for verb in ("run", "api", "call") for name in ("trace", "figure")),
+        ("run/trace", {"data": [{"deep": [[{"er": FETCHED}]]}]}),
+        ("call/v2/trace", {"settings": FETCHED}),
+        ("queue/join", {"data": [FETCHED], "fn_index": 0, "session_hash": "q"}),
+    ],
+)
+def test_no_address_that_a_visitor_names_is_fetched(http: httpx.Client, path: str, body: object) -> None:
+    reply = http.post(f"gradio_api/{path}", json=body)
+    assert (reply.status_code, reply.json()) == (
+        400,
+        {"detail": "Files cannot be sent here. Send text, numbers and lists."},
+    )
+
+
+@pytest.mark.parametrize("path", ["run/predict", "api/predict"])
+def test_a_name_that_no_endpoint_has_is_not_passed_on(http: httpx.Client, path: str) -> None:
+    assert http.post(f"gradio_api/{path}", json={"data": [], "fn_index": 0}).status_code == 404
