@@ -187,14 +187,13 @@ export class Inspector {
   }
 
   /** What is known of the number: given, computed alike, or set by somebody. */
-  words({given, given_as: as, edited, set_by: by, dtype, rounding, masked, ...numbers}) {
-    const [value, computed, exact, gap] = ["value", "computed", "exact", "gap"].map(name => number(numbers[name]));
-    const fill = (name, also = {}) => Object.entries({value: typed(value), computed: precise(computed), exact: precise(exact), gap: short(Number(gap.toPrecision(1))), dtype, ...also})
+  words({given, given_as: as, edited, dtype, rounding, masked, ...numbers}) {
+    const [computed, exact, gap] = ["computed", "exact", "gap"].map(name => number(numbers[name]));
+    const fill = (name, also = {}) => Object.entries({computed: precise(computed), exact: precise(exact), gap: short(Number(gap.toPrecision(1))), dtype, ...also})
       .reduce((text, [word, x]) => text.replaceAll(`{${word}}`, x), this.texts[name]);
     const parts = [];
-    if (given) parts.push(fill(edited ? `set_${by}_given` : `given_${as}`));
-    else {
-      if (edited) parts.push(fill(`set_by_${by}`));
+    if (given && !edited) parts.push(fill(`given_${as}`));
+    if (!given) {
       parts.push(fill(gap === 0 ? "check_equal" : rounding ? "check_rounding" : "check_apart"));
       if (masked) parts.push(this.texts.check_masked);
     }

@@ -30,6 +30,11 @@ def check(explorer: ExplorerPage) -> Locator:
     return card(explorer).locator(".inspector-check")
 
 
+def force(explorer: ExplorerPage) -> Locator:
+    """What counts instead of the computed number."""
+    return card(explorer).locator(".inspector-force")
+
+
 def choose(explorer: ExplorerPage, q: str, *index: int) -> None:
     with explorer.repaint():
         explorer.cell(q, *index).click()
@@ -101,7 +106,7 @@ def test_an_edited_cell_says_so_and_its_numbers_change_in_place(explorer: Explor
     explorer.page.evaluate("() => { window.kept = document.querySelector('.terms [data-term]'); }")
     with explorer.repaint():
         explorer.type_cell("scores", (0, 0, 1, 0), "2")
-    expect(check(explorer)).to_contain_text("Set by hand to 2; the block had computed 1.4142")
+    expect(force(explorer)).to_contain_text("2, set by hand (the block had computed 1.414)")
     choose(explorer, "scores", 0, 0, 1, 1)
     choose(explorer, "scores", 0, 0, 1, 0)
     explorer.page.evaluate("() => { window.kept = document.querySelector('.terms [data-term]'); }")
@@ -198,7 +203,7 @@ def test_a_heatmap_is_inspected_and_edited_by_index(open_explorer: Callable[...,
     with explorer.repaint():
         explorer.page.keyboard.press("Enter")
     expect(explorer.page.locator("[data-edit]")).to_contain_text("[0, 4, 100]")
-    expect(check(explorer)).to_contain_text("Set by hand to 7.5")
+    expect(force(explorer)).to_contain_text("7.5, set by hand")
     moved = explorer.page.locator(".thumb-box.moved")
     assert moved.count() > 5, "everything downstream is marked"
     with explorer.repaint():
