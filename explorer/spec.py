@@ -19,7 +19,7 @@ from explorer.offers import OFFERS
 from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.switches import parse_switch
 from explorer.typed import read_field, shown
-from explorer.validation import check_rest, check_sizes, check_types
+from explorer.validation import check_choices, check_rest, check_sizes, check_types
 
 CHECKPOINT_PREFIX = "checkpoint:"
 MOST_AXES = 4
@@ -114,7 +114,7 @@ class RunSpec:
         if not errors and self.checkpoint in OFFERS:
             for name, value in OFFERS[self.checkpoint].fields.items():
                 object.__setattr__(self, name, value)
-        errors = errors or check_sizes(self, LIMITS) or check_rest(self, LIMITS)
+        errors = errors or {**check_choices(self, LIMITS), **check_sizes(self, LIMITS)} or check_rest(self, LIMITS)
         if errors:
             raise SpecError(errors)
 

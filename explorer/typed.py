@@ -38,7 +38,7 @@ def read_field(name: str, text: object) -> object:
 
 def _read_number(name: str, text: object) -> int | float:
     try:
-        number = float(text) if isinstance(text, (str, int, float)) and not isinstance(text, bool) else math.nan
+        number = _number(text)
     except (OverflowError, ValueError):
         number = math.nan
     if not math.isfinite(number):
@@ -49,6 +49,13 @@ def _read_number(name: str, text: object) -> int | float:
     if number != int(number):
         raise ValueError(f"{name} = {shown(text)} is not a whole number. Type a whole number.")
     return int(number)
+
+
+def _number(value: object) -> float:
+    """Text as a person writes a number: a decimal comma is a point, as in the page's cells; 1_0 is no number."""
+    if isinstance(value, str):
+        return math.nan if "_" in value else float(value.replace(",", "."))
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
 def _read_flag(name: str, text: object) -> bool:

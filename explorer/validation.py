@@ -56,6 +56,10 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
     errors: dict[str, str] = {}
     for name, high in (("B", limits.B), ("T", limits.T), ("d_model", limits.d_model), ("h", limits.h)):
         _between(errors, name, getattr(spec, name), 1, high)
+    _between(errors, "past", spec.past, 0, limits.T)
+    _between(errors, "experts", spec.experts, 0, limits.experts)
+    if spec.d_ff is not None:
+        _between(errors, "d_ff", spec.d_ff, 1, limits.d_ff)
     if errors:
         return errors
     if spec.h_kv is not None:
@@ -76,8 +80,6 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
             f"from 2 to {limits.d_model}. Change {'d_h' if spec.d_h is not None else 'h or d_model, or set d_h'}."
         )
     _between(errors, "d_ff", spec.ffn_width, 1, limits.d_ff)
-    _between(errors, "past", spec.past, 0, limits.T)
-    _between(errors, "experts", spec.experts, 0, limits.experts)
     _between(errors, "experts_per_token", spec.experts_per_token, 1, max(1, spec.experts))
     return errors or _check_work(spec, limits)
 
@@ -115,7 +117,8 @@ def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
     return {}
 
 
-def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
+def check_choices(spec: RunSpec, limits: Limits) -> dict[str, str]:
+    """What can be judged whatever the sizes are: choices from lists, and numbers with bounds of their own."""
     errors: dict[str, str] = {}
     for name, allowed in (("attention", ATTENTION_PATHS), ("dtype", DTYPES), ("device", DEVICES)):
         if getattr(spec, name) not in allowed:
@@ -126,8 +129,6 @@ def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
         errors["weights"] = message_for_unknown(spec.checkpoint)
     elif spec.checkpoint:
         _between(errors, "layer", spec.layer, 0, OFFERS[spec.checkpoint].layers - 1)
-    if spec.weights == "toy" and (misfit := _toy_misfit(spec)):
-        errors[misfit[0]] = misfit[1]
     _between(errors, "seed", spec.seed, 0, 2**32 - 1)
     _between(errors, "layer", spec.layer, 0, 999)
     _between(errors, "angle_step", spec.step, -1000, 1000)
@@ -135,6 +136,14 @@ def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
     _between(errors, "norm_eps", spec.norm_eps, 1e-12, 1)
     if len(spec.text) > limits.text:
         errors["text"] = f"The text has {len(spec.text)} characters; at most {limits.text} are read. Shorten it."
+    return errors
+
+
+def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
+    """What can be judged only when the sizes fit: the toy's weights, padding, edits."""
+    errors: dict[str, str] = {}
+    if spec.weights == "toy" and (misfit := _toy_misfit(spec)):
+        errors[misfit[0]] = misfit[1]
     if spec.padding and len(spec.padding) != spec.B:
         errors["padding"] = f"padding has {len(spec.padding)} counts for B = {spec.B} rows. Give one count a row."
     for count in spec.padding:

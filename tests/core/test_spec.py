@@ -423,3 +423,15 @@ def test_every_valid_spec_runs_and_its_output_is_finite(
     assert all(row.agrees for row in trace.ledger())
     visible = ~np.broadcast_to(trace.masked, trace["probs"].shape).all(-1)
     np.testing.assert_allclose(trace["probs"].sum(-1), visible, atol=5e-3)
+
+
+def test_every_wrong_field_is_named_at_once() -> None:
+    with pytest.raises(SpecError) as caught:
+        RunSpec(B=99, T=5000, experts=99, past=-1, d_ff=0, seed=-1, dtype="x", norm_eps=9)
+    assert set(caught.value.errors) == {"B", "T", "experts", "past", "d_ff", "seed", "dtype", "norm_eps"}
+
+
+def test_numbers_are_read_as_the_pages_cells_read_them() -> None:
+    assert RunSpec.parse({"angle_step": "1,5"}).angle_step == 1.5
+    with pytest.raises(SpecError, match="1_0"):
+        RunSpec.parse({"seed": "1_0"})
