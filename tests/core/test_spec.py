@@ -425,7 +425,7 @@ def test_every_valid_spec_runs_and_its_output_is_finite(
     np.testing.assert_allclose(trace["probs"].sum(-1), visible, atol=5e-3)
 
 
-def test_every_wrong_field_is_named_at_once() -> None:
+def test_wrong_choices_are_named_beside_wrong_sizes() -> None:
     with pytest.raises(SpecError) as caught:
         RunSpec(B=99, T=5000, experts=99, past=-1, d_ff=0, seed=-1, dtype="x", norm_eps=9)
     assert set(caught.value.errors) == {"B", "T", "experts", "past", "d_ff", "seed", "dtype", "norm_eps"}
