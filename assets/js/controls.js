@@ -137,7 +137,7 @@ export class Edits {
 
   item(edit, n) {
     const about = this.quantities[edit.t] ?? {symbol: edit.t, plain: edit.t, role: "resid"};
-    const place = `[${edit.i.map(i => i ?? ":").join(", ")}]`, value = Array.isArray(edit.x) ? this.texts.given_values : short(edit.x);
+    const place = `[${edit.i.map(i => i ?? ":").join(", ")}]`, value = typeof edit.x === "string" ? this.texts.given_values : short(edit.x);
     const words = `${about.plain}${place} = ${value}`;
     return h("li", {dataset: {edit: n}, class: edit.on ? "" : "off"},
       h("label", {title: words}, h("input", {type: "checkbox", ...(edit.on ? {checked: true} : {}), "aria-label": `${this.texts.in_force}: ${words}`, onchange: event => this.act.turn(n, event.target.checked)}),

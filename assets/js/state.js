@@ -17,7 +17,7 @@ export class State {
   /** The question for the server. */
   request() {
     const {query, preset, spec, edits, stage, compare, slice, select, view, fit} = this;
-    const sent = edits.map(({t, i, x, on}) => ({t, i, x: Array.isArray(x) || Number.isFinite(x) ? x : String(x), on}));
+    const sent = edits.map(({t, i, x, on}) => ({t, i, x: Number.isFinite(x) ? x : String(x), on}));
     const switches = this.switches.filter(one => one.on).map(one => one.s);
     return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view, fit, lang: this.lang, chosen_lang: this.chosenLang, present: this.present};
   }
@@ -28,7 +28,8 @@ export class State {
     this.fit = this.wrong = false;
     this.spec = {...answer.spec};
     this.agreed = {...answer.spec};
-    this.edits = answer.edits.map(e => (typeof e.x === "string" ? {...e, x: Number(e.x.replace("inf", "Infinity"))} : e));
+    // The values of a whole tensor stay packed, as text that begins with "z".
+    this.edits = answer.edits.map(e => (typeof e.x === "string" && !e.x.startsWith("z") ? {...e, x: Number(e.x.replace("inf", "Infinity"))} : e));
     const known = this.switches.filter(one => !one.on || answer.switches.includes(one.s)), names = known.map(one => one.s);
     this.switches = [...known, ...answer.switches.filter(s => !names.includes(s)).map(s => ({s, on: true}))];
     this.stage = answer.stage;

@@ -6,6 +6,7 @@ Must not know: what a request means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import orjson
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = ASSETS / "js" / "main.js"
-LONGEST_REQUEST = 200_000  # characters
+LONGEST_REQUEST = 200_000  # characters; assets/js/asking.js says the same
+LAST_SEQ = re.compile(r'.*"seq":\s*(\d{1,15})\b', re.DOTALL)
+END = 200  # characters; the page writes a question's number last
 
 START = """
 const say = text => { const p = document.createElement("p"); p.textContent = text; element.replaceChildren(p); };
@@ -55,7 +58,11 @@ class Explorer(gr.HTML):
     ) -> None:
         def update(text: str) -> str:
             """One question of the page, as JSON text, answered as JSON text."""
-            return dumps(answer(parse(text)))
+            try:
+                request = parse(text)
+            except ValueError as error:
+                return dumps({"ok": False, "seq": number_of(text), "errors": {"": str(error)}})
+            return dumps(answer(request))
 
         super().__init__(
             "",
@@ -70,11 +77,24 @@ class Explorer(gr.HTML):
 
 
 def parse(text: object) -> Mapping[str, Any]:
-    """A request from JSON text; whatever is not one becomes an empty request."""
-    if not isinstance(text, str) or len(text) > LONGEST_REQUEST:
-        return {}
+    """A request from JSON text. Raises ValueError, with a sentence for the visitor, where there is none to read."""
+    if not isinstance(text, str):
+        raise ValueError(f"The request is {type(text).__name__}; it must be JSON text. Reload the page.")
+    if len(text) > LONGEST_REQUEST:
+        raise ValueError(
+            f"The request has {len(text):,} characters; at most {LONGEST_REQUEST:,} are read. "
+            "Remove some edits or shorten the text."
+        )
     try:
         request = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return {}
-    return request if isinstance(request, dict) else {}
+        raise ValueError("The request is not valid JSON text. Take back the last change, or reload the page.") from None
+    if not isinstance(request, dict):
+        raise ValueError("The request is JSON, but no object with fields. Reload the page.")
+    return request
+
+
+def number_of(text: object) -> int | None:
+    """The number of a question that cannot be read, where its end still says it."""
+    found = LAST_SEQ.match(text[-END:]) if isinstance(text, str) else None
+    return int(found[1]) if found else None

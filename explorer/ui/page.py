@@ -17,6 +17,7 @@ from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.capture.ledger import SHARED, LedgerRow
 from explorer.draw.scales import PALETTE
+from explorer.link.packing import pack
 from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
@@ -111,7 +112,9 @@ def _path_notes(spec: RunSpec, trace: Trace, stage: int, texts: Mapping[str, Any
 
 
 def _number(value: Any) -> Any:
-    """JSON has no infinities: they travel as text."""
+    """JSON has no infinities: they travel as text. So do the values of a whole tensor, packed as in a link."""
+    if isinstance(value, tuple):
+        return pack(value)
     return str(value) if isinstance(value, float) and abs(value) == float("inf") else value
 
 

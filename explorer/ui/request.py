@@ -13,6 +13,8 @@ from typing import Any
 
 from explorer import link
 from explorer.link import COMPARE, LANGUAGES, View
+from explorer.link.keys import MOST_CELLS
+from explorer.link.packing import MARK, count, unpack
 from explorer.quantities import QUANTITIES, UnknownName
 from explorer.spec import PRESETS, Edit, RunSpec, SpecError
 from explorer.ui import whatif
@@ -140,11 +142,13 @@ def _exists(spec: RunSpec, edit: Edit) -> bool:
 
 
 def _edits(request: Mapping[str, Any]) -> list[Edit]:
-    edits, wrong = [], {}
+    """Whole tensors come packed as in a link, and all together hold no more numbers than a link's."""
+    edits, wrong, cells = [], {}, MOST_CELLS
     given = request.get("edits") or []
     for n, item in enumerate(given if isinstance(given, list) else []):
         try:
-            edits.append(_edit(item))
+            edits.append(_edit(item, cells))
+            cells -= count(edits[-1].value)
         except (KeyError, TypeError, ValueError, OverflowError):
             wrong[f"edits.{n}"] = "This edit cannot be read. Type a finite number, or remove it."
     if wrong:
@@ -152,9 +156,11 @@ def _edits(request: Mapping[str, Any]) -> list[Edit]:
     return edits
 
 
-def _edit(item: Mapping[str, Any]) -> Edit:
+def _edit(item: Mapping[str, Any], most_cells: int) -> Edit:
     value = item["x"]
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+    if isinstance(value, str) and value.startswith(MARK):
+        value = unpack(value, most_cells)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
         value = float(value)
         if math.isnan(value):
             raise ValueError(value)

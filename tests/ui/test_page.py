@@ -13,7 +13,7 @@ from explorer.quantities import QUANTITIES
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec
 from explorer.ui import page
-from explorer.ui.live_figure import dumps, parse
+from explorer.ui.live_figure import dumps
 from explorer.ui.page import answer, fixed
 from tests import toy_reference
 
@@ -150,11 +150,6 @@ def test_query_reproduces_the_picture() -> None:
 def test_explicit_path_is_announced() -> None:
     edit = {"t": "probs", "i": [0, 0, 1, 0], "x": 0.9}
     assert page.words("en")["note_explicit"] in ask(edits=[edit])["notes"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "nonsense", "null", "{", '"x"', "x" * 300_000])
-def test_anything_but_a_request_opens_the_default(text: str) -> None:
-    assert parse(text) == {}
 
 
 def test_failure_inside_is_not_raised_to_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
