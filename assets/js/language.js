@@ -1,5 +1,8 @@
 // The page's language: the visitor's choice, kept in the link, or else the browser's. Knows nothing of the page.
 
+import {inTime} from "./asking.js";
+
+const LOST_MS = 20000;
 const KNOWN = ["en", "zh"];
 const REAL = {en: "en", zh: "zh-Hans"}; // as documents say it
 
@@ -29,7 +32,7 @@ export class Texts {
   /** Rejects where the server does not answer; the next call tries again. */
   in(lang) {
     if (!this.known.has(lang)) {
-      const fetched = this.ask(JSON.stringify({want: ["fixed"], lang})).then(text => JSON.parse(text)).then(answer => {
+      const fetched = inTime(this.ask(JSON.stringify({want: ["fixed"], lang})), LOST_MS).then(text => JSON.parse(text)).then(answer => {
         if (!answer.ok) throw new Error(Object.values(answer.errors).join(" "));
         return answer;
       });

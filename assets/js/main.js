@@ -1,5 +1,6 @@
 // Puts the page together: state in, question out, answer painted.
 
+import {asker} from "./asking.js";
 import {Board} from "./board.js";
 import {courseDownload, NormTrial, SoftmaxTrial} from "./checks.js";
 import * as colour from "./colour.js";
@@ -27,10 +28,10 @@ const STACKED = "(max-width: 1080px)"; // as in page.css: the panel lies below t
 const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
-  /** languages: the Texts; state: new, or that of the page whose place this one takes. */
-  constructor(element, {fixed, first, plotly}, ask, languages, state, seq = 0) {
+  /** languages: the Texts; state: new, or that of the page `before`, whose place this one takes. */
+  constructor(element, {fixed, first, plotly}, ask, languages, state, before = null) {
     const {texts} = fixed;
-    Object.assign(this, {element, plotly, texts, state, fixed, languages});
+    Object.assign(this, {element, plotly, texts, state, fixed, languages, cameFrom: before, next: null});
     declare(state.lang);
     colour.start(fixed.palette);
     const act = {
@@ -93,7 +94,7 @@ class Page {
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
-    this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.silent(still), seq});
+    this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.visible.silent(still), slow: on => this.visible.slow(on), explain: ({why, status}) => texts[why].replace("{status}", status), seq: before?.wire.seq});
     listen(this.root, act);
     this.figures.warm();
     if (state.asked) this.ask();
@@ -116,16 +117,38 @@ class Page {
     if (!this.root.isConnected) this.element.replaceChildren(this.root);
   }
 
+  /** The page that is seen: this one, or the one whose place it will take. */
+  get visible() {
+    return this.cameFrom ?? this;
+  }
+
   /** The same state in another language: a new page, which takes this one's place once it has something to show. */
   async turnLanguage(lang) {
+    if (this.turning) return;
+    this.turning = true;
     try {
-      const content = await this.languages.in(lang), {state, plotly, element, wire: {seq}} = this;
+      const content = await this.languages.in(lang), {state, plotly, element} = this;
       Object.assign(state, {lang, chosenLang: lang});
-      const next = new Page(element, {...content, plotly}, this.wire.ask, this.languages, state, seq);
-      next.cameFrom = this;
+      this.wire.stop(); // an answer in the old language comes too late; what is typed here from now on is the new page's to ask
+      this.next = new Page(element, {...content, plotly}, this.wire.ask, this.languages, state, this);
     } catch {
+      this.turning = false;
       setText(this.trouble, this.texts.gave_up);
     }
+  }
+
+  /** The server refuses the first question of a new page: it starts from the last good answer of the page before. */
+  takeUp({good}) {
+    if (!good) return this.inherit();
+    this.paint(good, false);
+    this.controls.update({...good.spec, ...this.state.spec}, good.derived, good.fields);
+    this.edits.update(this.state.edits, this.state.switches);
+    this.switches.update(this.state.switches, good.choices);
+    this.examples.update(good.spec);
+    this.header.update({preset: good.preset, compare: this.state.compare, canUndo: this.state.past.length > 0, canRedo: this.state.future.length > 0});
+    this.present.show(this.state.present);
+    this.good = good;
+    return undefined;
   }
 
   /** What the page before kept open, and Plotly's share of it. */
@@ -133,6 +156,7 @@ class Page {
     const before = this.cameFrom;
     if (!before) return;
     this.cameFrom = null;
+    before.walk.stop();
     for (const board of [before.figures, ...before.trials.map(t => t.figures)]) board?.update([]);
     if (before.root.classList.contains("no-side")) this.togglePanel();
     this.header.language.focus();
@@ -151,7 +175,7 @@ class Page {
   }
 
   ask() {
-    this.wire.send();
+    (this.next ?? this).wire.send();
   }
 
   /** From the table of effects: turn a what-if on and show where it acts. */
@@ -171,11 +195,14 @@ class Page {
   }
 
   heard(answer, newest) {
+    if (this.cameFrom && !newest) return undefined; // typed on the page before, meanwhile: its answer is on the way
     this.enter();
     if (!answer.ok) {
+      if (this.cameFrom) this.takeUp(this.cameFrom);
       if (newest) this.state.wrong = true;
       return this.refused(answer.errors);
     }
+    this.good = answer;
     if (newest) this.state.adopt(answer);
     this.paint(answer, newest);
     return undefined;
@@ -237,6 +264,13 @@ class Page {
     this.root.dataset.ready = "true";
   }
 
+  /** An answer is overdue, or came at last. */
+  slow(on) {
+    const {trouble, texts: {slow}} = this;
+    this.root.classList.toggle("waiting", on);
+    if (on || trouble.textContent === slow) setText(trouble, on ? slow : "");
+  }
+
   silent(still) {
     setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
   }
@@ -293,8 +327,8 @@ class Page {
 }
 
 /** Called by the component's own script once its styles are there. */
-export async function mount(element, {plotly, ...english}, ask) {
-  const languages = new Texts(english, ask), state = new State();
+export async function mount(element, {plotly, ...english}, update) {
+  const ask = asker(update), languages = new Texts(english, ask), state = new State();
   state.chosenLang = chosenLanguage();
   state.lang = state.chosenLang || browserLanguage();
   const content = await languages.in(state.lang).catch(() => {
