@@ -12,13 +12,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from explorer import Edit, RunSpec, run
 from explorer.link import View, encode
 from tests.api.conftest import Running
 from tests.bench import load
-from tests.browser.chromium import launch
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.server import Server
 
@@ -104,21 +103,19 @@ def test_people_edit_through_both_servers(proxy: Proxy) -> None:
 
 
 @pytest.mark.browser
-def test_a_browser_works_through_both_servers(proxy: Proxy) -> None:
+def test_a_browser_works_through_both_servers(proxy: Proxy, chromium: Browser) -> None:
     troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        page = browser.new_page()
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        explorer = ExplorerPage(page)
-        explorer.open(f"{proxy.url}?{encode(LINKED, View(stage=5))}")
-        assert explorer.cells()["probs"][0, 1, 2, 0] == 0.75
-        for digit in "234":
-            with explorer.repaint():
-                explorer.type_cell("probs", (0, 0, 1, 0), digit)
-        expected = run(RunSpec(**{**LINKED.given(), "edits": (*LINKED.edits, Edit("probs", (0, 0, 1, 0), 4.0))}))
-        for index, shown in explorer.cells()["heads"].items():
-            assert shown == pytest.approx(expected.value("heads", index), rel=1e-3, abs=1e-6)
-        browser.close()
+    page = chromium.new_page()
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    explorer = ExplorerPage(page)
+    explorer.open(f"{proxy.url}?{encode(LINKED, View(stage=5))}")
+    assert explorer.cells()["probs"][0, 1, 2, 0] == 0.75
+    for digit in "234":
+        with explorer.repaint():
+            explorer.type_cell("probs", (0, 0, 1, 0), digit)
+    expected = run(RunSpec(**{**LINKED.given(), "edits": (*LINKED.edits, Edit("probs", (0, 0, 1, 0), 4.0))}))
+    for index, shown in explorer.cells()["heads"].items():
+        assert shown == pytest.approx(expected.value("heads", index), rel=1e-3, abs=1e-6)
+    page.close()
     assert not troubles, troubles

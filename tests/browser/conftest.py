@@ -1,4 +1,4 @@
-"""The real app in a real browser: one server and one Chromium a session, one watched page a test."""
+"""The real app in a real browser: one server a session, one watched page a test."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.browser.chromium import launch
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.server import Server
 
@@ -32,14 +31,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("server") / "app.log") as running:
         yield running
     assert "Traceback" not in running.output(), running.output()
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        yield browser
-        browser.close()
 
 
 class Watch:

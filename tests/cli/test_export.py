@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from explorer import Edit, RunSpec, run
 from explorer.export import page
@@ -20,7 +20,6 @@ from explorer.link import LANGUAGES
 from explorer.offers import OFFERS
 from explorer.sources import offer
 from explorer.spec import PRESETS
-from tests.browser.chromium import launch
 from tests.small_checkpoint import write_checkpoint
 
 CELL = re.compile(r'<td(?: class="([\w ]+)")? data-q="([\w.]+)" data-i="([\d,]+)" title="([^"]*)">([^<]*)</td>')
@@ -105,21 +104,19 @@ def test_languages_have_the_same_words_and_places_for_them() -> None:
 
 
 @pytest.mark.browser
-def test_it_opens_from_disk_without_any_request(tmp_path: Path) -> None:
+def test_it_opens_from_disk_without_any_request(tmp_path: Path, chromium: Browser) -> None:
     file = tmp_path / "walk.html"
     file.write_text(page(MOE), encoding="utf-8")
     troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        tab = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
-        tab.on("console", lambda message: troubles.append(message.text))
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.on("request", lambda request: troubles.append(request.url) if request.url != file.as_uri() else None)
-        tab.goto(file.as_uri())
-        tab.wait_for_selector("[data-drawn=true]", timeout=30_000)
-        drawn = tab.locator("[data-figure] .main-svg").count()
-        assert drawn >= tab.locator("[data-figure]").count() >= 8
-        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
-        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
-        browser.close()
+    tab = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    tab.on("console", lambda message: troubles.append(message.text))
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.on("request", lambda request: troubles.append(request.url) if request.url != file.as_uri() else None)
+    tab.goto(file.as_uri())
+    tab.wait_for_selector("[data-drawn=true]", timeout=30_000)
+    drawn = tab.locator("[data-figure] .main-svg").count()
+    assert drawn >= tab.locator("[data-figure]").count() >= 8
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
+    tab.close()
     assert not [t for t in troubles if not t.startswith("data:")], troubles

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests import toy_reference
-from tests.browser.conftest import chromium, explorer, new_page, open_explorer, server  # noqa: F401
+from tests.browser.conftest import explorer, new_page, open_explorer, server  # noqa: F401
 from tests.browser.explorer_page import ExplorerPage
 
 pytestmark = pytest.mark.browser
