@@ -35,6 +35,7 @@ def test_stages_fit_the_screen(open_explorer: Callable[..., ExplorerPage], scree
     explorer = open_explorer(f"?__theme={theme}", width=width, height=height)
     for stage in range(1, 9):
         explorer.stage(stage)
+        explorer.page.evaluate("scrollTo(0, 0)")
         keep_picture(explorer, f"stage{stage}-{screen}-{theme}")
         wide = explorer.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"stage {stage} is {wide} px wide on a screen of {width}"
