@@ -68,5 +68,6 @@ def stream(http: httpx.Client, name: str, *given: Any) -> list[tuple[str, Any]]:
     found = []
     for block in text.strip().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
-        found.append((lines["event"], json.loads(lines["data"])))
+        if lines["event"] != "heartbeat":  # it only says that the answer takes its time
+            found.append((lines["event"], json.loads(lines["data"])))
     return found

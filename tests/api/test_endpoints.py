@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +19,6 @@ from explorer.asked import as_settings
 from explorer.link import encode
 from explorer.ui.api import ENDPOINTS
 from tests.api.conftest import LIMITS, Running, stream
-from tests.browser.server import ROOT
 
 EDITED = RunSpec(B=2, T=3, d_model=12, h=3, weights="random", edits=(Edit("probs", (0, 1, 2, None), 0.25),))
 Call = Callable[..., Any]
@@ -221,12 +217,3 @@ def test_a_body_that_does_not_fit_is_told_what_would(http: httpx.Client, name: s
         reply = http.post(f"gradio_api/{way}/{name}", content=body, headers={"content-type": "application/json"})
         assert reply.status_code == 400
         assert reply.json()["detail"].startswith(says)
-
-
-@pytest.mark.skipif(find_spec("mcp") is not None, reason="gradio[mcp] is installed here")
-def test_mcp_says_what_it_needs() -> None:
-    done = subprocess.run(
-        [sys.executable, "app.py", "--mcp"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("--mcp: one more package is needed: pip install 'gradio[mcp]'.")

@@ -76,6 +76,12 @@ def test_a_wrong_option_says_what_is_wrong(words: tuple[str, ...], says: str) ->
     assert str(error.value).startswith(says)
 
 
+def test_mcp_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"--mcp: one more package is needed: pip install 'gradio\[mcp\]'\."):
+        options.apply(asked("--mcp"))
+
+
 def test_limits_as_text() -> None:
     assert read_limits("") == {}
     assert read_limits(" T=256 ,B=4,") == {"T": "256", "B": "4"}
