@@ -53,6 +53,22 @@ function skeleton({data, layout}) {
   return JSON.stringify([theme(), data, layout], bones);
 }
 
+const LEAP = 1e4; // numbers that grow or shrink by more leave the axes of the last drawing, and SVG's range
+
+/** The largest finite number of a figure's traces. */
+function reach(data) {
+  let most = 0;
+  const look = x => {
+    if (Array.isArray(x)) x.forEach(look);
+    else if (typeof x === "number" && Number.isFinite(x)) most = Math.max(most, Math.abs(x));
+  };
+  for (const {x, y, z} of data) [x, y, z].forEach(look);
+  return most;
+}
+
+/** Whether the numbers of a drawing went so far that it must be made anew. */
+const leapt = (from, to) => Math.max(from, to) > LEAP * Math.max(Math.min(from, to), 1);
+
 const quick = data => data.every(trace => FAST.has(trace.type) && !trace.stackgroup);
 
 /** The figure in the page's colours and type. */
@@ -126,9 +142,10 @@ class Figure {
     if (!this.visible || this.latest === this.drawn) return;
     const Plotly = globalThis.Plotly ?? (await plotly(this.board.address));
     if (!this.visible || this.latest === this.drawn || !this.node.isConnected) return;
-    const {latest} = this, bones = skeleton(latest);
-    this.drawn = latest;
-    if (bones === this.bones && quick(latest.data)) {
+    const {latest} = this, bones = skeleton(latest), most = reach(latest.data), far = leapt(this.most ?? most, most);
+    Object.assign(this, {drawn: latest, most});
+    if (far && this.bones) globalThis.Plotly.purge(this.graph);
+    if (bones === this.bones && !far && quick(latest.data)) {
       try {
         redrawTraces(this.graph, latest.data.map(painted));
         drawn.traces += 1;
