@@ -127,6 +127,7 @@ class Figure {
     this.words = h("p", {class: "figure-text"});
     this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.graph,
       h("figcaption", {}, this.words));
+    if (matchMedia("(max-width: 620px)").matches) this.node.tabIndex = 0; // it scrolls there, by keys as well
     board.sight.observe(this.node);
     this.node.figure = this;
   }

@@ -224,6 +224,7 @@ class Page {
     }
     this.map.choose(answer.stage);
     this.stage.choose(answer.stage, answer.moe);
+    this.stage.ran(answer.ran);
     this.stage.update(answer.facts);
     this.board.update(answer.panels, answer.compare);
     this.legend.update(answer.panels, answer.compare);

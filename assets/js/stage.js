@@ -55,6 +55,15 @@ export class Stage {
     this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
       h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
       h("pre", {tabindex: "0"}, h("code", {}, text)))));
+    this.shownLines = null;
+  }
+
+  /** Show of the stage's lines only those that this run went through. places: their places in the stage's code. */
+  ran(places) {
+    const key = places.join();
+    if (key === this.shownLines) return;
+    this.shownLines = key;
+    [...this.lines.children].forEach((figure, n) => { figure.hidden = !places.includes(n); });
   }
 
   /** Bring title, equation and steps out from under what sticks to the window's upper edge. */

@@ -85,6 +85,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "slice_counts": matrix.hidden_slots(shown, [name for name, _ in panels]) | _experts(spec, panels),
         "map": {"thumbs": block_map.thumbnails(trace, asked.slots, base, view.compare)},
         "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
+        "ran": stage.ran(trace),
         "facts": stage.facts(trace, view.row, view.head, lang=texts["lang"]),
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
         "ledger": [_ledger_row(row, texts) for row in trace.ledger()],

@@ -167,3 +167,14 @@ def test_fixed_texts_cover_every_quantity_and_stage() -> None:
     assert [stage["number"] for stage in texts["stages"]] == list(STAGES)
     assert all(stage["equation"].startswith("<math") for stage in texts["stages"])
     json.loads(dumps(texts))
+
+
+def test_only_the_lines_that_ran_are_shown() -> None:
+    def shown(spec: dict[str, object], stage: int) -> list[str]:
+        code = fixed("en")["stages"][stage - 1]["code"]
+        return [code[n]["name"] for n in answer({"spec": spec, "stage": stage})["ran"]]
+
+    sizes = {"T": 3, "d_model": 8, "h": 2, "weights": "random"}
+    dense, experts = shown(sizes, 8), shown({**sizes, "experts": 2}, 8)
+    assert any("FeedForward.forward" in name and "MOE" not in name for name in dense)
+    assert not any("MOE" in name for name in dense) and any("MOE" in name for name in experts)
