@@ -11,7 +11,7 @@ export class Wire {
    * ask(text) -> Promise<text>; compose() -> the newest question; heard(answer, newest); silent(still trying);
    * slow(whether an answer is overdue); explain(Refusal) -> what to tell; seq: the last number used.
    */
-  constructor({ask, compose, heard, silent, slow, explain, seq = 0}) {
+  constructor({ask, compose, heard, silent = () => {}, slow = () => {}, explain = ({why}) => why, seq = 0}) {
     Object.assign(this, {ask, compose, heard, silent, slow, explain, seq, painted: seq, busy: false, wanted: false, stopped: false});
   }
 
