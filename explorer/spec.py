@@ -114,7 +114,7 @@ class RunSpec:
         if not errors and self.checkpoint in OFFERS:
             for name, value in OFFERS[self.checkpoint].fields.items():
                 object.__setattr__(self, name, value)
-        errors = errors or {**check_choices(self, LIMITS), **check_sizes(self, LIMITS)} or check_rest(self, LIMITS)
+        errors = errors or check_choices(self, LIMITS) | (check_sizes(self, LIMITS) or check_rest(self, LIMITS))
         if errors:
             raise SpecError(errors)
 
