@@ -42,3 +42,12 @@ def test_zero_gpu_means_cpu_although_cuda_claims_to_be_there(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["('cpu',)", "cpu"]
+
+
+def test_freed_memory_is_kept_where_glibc_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ctypes
+    import platform
+
+    assert device.keep_freed_memory() == (platform.libc_ver()[0] == "glibc")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    assert device.keep_freed_memory() is False
