@@ -37,7 +37,7 @@ def keep_freed_memory() -> bool:
     except (OSError, AttributeError, TypeError):
         return False
     wanted = ((_TRIM_THRESHOLD, 2 * KEPT_BYTES), (_TOP_PAD, KEPT_BYTES), (_MMAP_THRESHOLD, KEPT_BYTES // 2))
-    return all([mallopt(option, size) for option, size in wanted])
+    return all(mallopt(option, size) for option, size in wanted)
 
 
 keep_freed_memory()
