@@ -69,12 +69,14 @@ export class Controls {
   /** groups: declarations; typed(name, text, session) when a field changes. */
   constructor({groups, typed}) {
     this.fields = new Map();
+    this.groups = new Map(); // name -> the box of its fields
     this.nodes = groups.map(group => {
       const fields = h("div", {class: "fields"}, ...group.fields.map(about => {
         const field = new Field(about, typed);
         this.fields.set(about.name, field);
         return field.node;
       }));
+      this.groups.set(group.name, fields);
       return group.folds
         ? fold(group.name, {title: group.title, class: "controls folds", dataset: {group: group.name}}, fields)
         : h("section", {class: "controls", dataset: {group: group.name}}, h("h2", {}, group.title), fields);

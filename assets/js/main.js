@@ -7,6 +7,7 @@ import * as colour from "./colour.js";
 import {Controls, Edits} from "./controls.js";
 import {h, setText} from "./dom.js";
 import {FigureBoard} from "./figure.js";
+import {Gpu} from "./gpu.js";
 import {Header} from "./header.js";
 import {Inspector} from "./inspector.js";
 import {helpCard, listen} from "./keys.js";
@@ -76,6 +77,10 @@ class Page {
     this.controls.fields.get("text").node.after(this.examples.node);
     const asides = {texts, ask, compose: () => this.state.request(), plotly, row: fixed.course_row};
     this.trials = [new NormTrial(asides), new SoftmaxTrial(asides)];
+    if (fixed.gpu) {
+      this.gpu = new Gpu({texts, quantities: fixed.quantities, compose: () => this.state.request()});
+      this.controls.groups.get("runtime").append(this.gpu.node);
+    }
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
@@ -235,6 +240,7 @@ class Page {
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));
     this.effects.look();
+    this.gpu?.look();
     this.map.update(answer.map);
     this.walk.update(answer);
     this.figures.update(answer.figures);

@@ -1,4 +1,4 @@
-"""What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link.
+"""What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link, a GPU.
 
 Purpose: {"want": ["effects", …]} -> one part an entry, computed only then.
 Must not know: gradio, the browser.
@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from explorer.ui import share, trials, whatif
+from explorer.ui import gpu, share, trials, whatif
 from explorer.ui.request import Asked
 
 Payload = dict[str, Any]
@@ -39,8 +39,13 @@ def _share(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -
     return share.shared(asked.spec, asked.view, request.get("share"), texts)
 
 
+def _gpu(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
+    return gpu.compare(asked.spec)
+
+
 PARTS: dict[str, Part] = {
     "effects": _effects, "softmax": _softmax, "norms": _norms, "course": _course, "share": _share,
+    "gpu": _gpu,
 }  # fmt: skip
 
 

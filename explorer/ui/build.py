@@ -11,7 +11,9 @@ from typing import Any
 import gradio as gr
 import plotly
 
+from explorer import device
 from explorer.ui.api import add_api, parameters
+from explorer.ui.gpu_event import add_gpu_event
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
 from explorer.ui.page import answer, fixed
 from explorer.ui.server import middleware
@@ -29,6 +31,8 @@ def build() -> gr.Blocks:
     blocks = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
     with blocks:
         Explorer(answer, fixed(), answer({}), PLOTLY_JS)
+    if device.gpu_here():
+        add_gpu_event(blocks, answer)
     add_api(blocks)
     blocks.queue(max_size=QUEUE_SIZE, api_open=True)
     return blocks

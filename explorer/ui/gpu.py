@@ -8,6 +8,7 @@ ZeroGPU; there a model that is moved to CUDA outside of this function would comp
 from __future__ import annotations
 
 import copy
+import re
 import time
 from dataclasses import replace
 from functools import partial
@@ -15,15 +16,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from gradio.exceptions import Error as PlatformError
 from numpy.typing import NDArray
 
 from explorer import device
 from explorer.asked import as_settings, plain_number, read_spec
 from explorer.capture import record
+from explorer.messages import say
 from explorer.run import Prepared, prepare, run
 from explorer.spec import RunSpec, SpecError
 
 SECONDS = 5
+TAG = re.compile(r"<[^>]*>")  # ZeroGPU's messages carry links
+LONGEST_REASON = 300
 PLACE = "cuda"
 Answer = dict[str, Any]
 
@@ -53,21 +58,32 @@ def compute(settings: dict[str, Any]) -> Answer:
 
 
 def compare(spec: RunSpec) -> Answer:
-    """{"device", "ms", "rows": [{"name", "difference"}], "largest"}: how far each quantity is from the CPU's.
+    """{"device", "ms", "rows": [{"name", "difference"}], "largest", "at"}: how far each quantity is from the CPU's.
 
-    difference: the largest over all cells, relative to the largest magnitude of the quantity. Raises SpecError where
-    there is no GPU.
+    difference: the largest over all cells, relative to the largest magnitude of the quantity; largest, at: of all and
+    where. Raises SpecError where there is no GPU, or the platform lends none now.
     """
     if not device.gpu_here():
-        raise SpecError({"device": "There is no GPU here. Everything is computed on the CPU."})
+        raise SpecError({"device": say("There is no GPU here. Everything is computed on the CPU.")})
     on_cpu = run(replace(spec, device="cpu"))
-    found = compute(as_settings(spec))
+    found = _lent(as_settings(spec))
     gaps = {name: _difference(found["values"][name], on_cpu[name]) for name in on_cpu.names}
     rows = [{"name": name, "difference": plain_number(gap)} for name, gap in gaps.items()]
+    at = max(gaps, key=lambda name: gaps[name])
     return {
         "device": found["device"], "ms": round(found["ms"], 3), "rows": rows,
-        "largest": plain_number(max(gaps.values())),
+        "largest": plain_number(gaps[at]), "at": at,
     }  # fmt: skip
+
+
+def _lent(settings: dict[str, Any]) -> Answer:
+    """`compute`, with what the platform says when it lends no GPU (a spent quota, a queue) as a sentence."""
+    try:
+        found: Answer = compute(settings)
+    except PlatformError as error:
+        why = TAG.sub("", str(error.message)).strip()[:LONGEST_REASON]
+        raise SpecError({"gpu": say("No GPU was lent: {why}", why=why)}) from None
+    return found
 
 
 def _moved(ready: Prepared) -> Prepared:

@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from explorer import device
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.capture.ledger import SHARED, LedgerRow
@@ -175,6 +176,7 @@ def fixed(lang: str = "en") -> Payload:
         "controls": controls.declarations(texts),
         "switches": whatif.declarations(texts),
         "examples": reading.examples(),
+        "gpu": device.gpu_here(),
         "course_row": trials.course_row(),
         "presets": [{"name": name, "title": texts[f"preset_{name}"]} for name in PRESETS],
     }  # fmt: skip
