@@ -1,6 +1,7 @@
 """Continuing a text with an offered checkpoint, token by token.
 
-Purpose: text in, text out as it grows, for the command line and the HTTP API; a caller who leaves stops the work.
+Purpose: text in, text out as it grows, for the command line and the HTTP API; a caller who leaves stops the work, and
+so does the end of the request's allowance.
 Must not know: gradio, argparse, figures.
 """
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer import device, sources
+from explorer.allowance import Allowance, current
 from explorer.checkpoints import CheckpointError
 from explorer.limits import LIMITS
 from explorer.model.generate import generate
@@ -78,14 +80,27 @@ class _Left(Exception):
 class _Stream:
     """Hands each new token over to the reader; a Streamer of explorer.model.generate."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance | None) -> None:
         self.tokens: SimpleQueue[int | BaseException | None] = SimpleQueue()
         self.left = threading.Event()
+        self._allowance = allowance
         self._is_prompt = True
 
-    def put(self, value: Tensor) -> None:
+    def check(self) -> None:
+        """Raises where nobody will read the next token."""
         if self.left.is_set():
             raise _Left
+        if self._allowance:
+            self._allowance.check()
+
+    def wait(self) -> None:
+        """While another text is written: time does not count, but leaving does."""
+        if self._allowance:
+            self._allowance.restart()
+        self.check()
+
+    def put(self, value: Tensor) -> None:
+        self.check()
         if not self._is_prompt:
             self.tokens.put(int(value[0]))
         self._is_prompt = False
@@ -98,7 +113,7 @@ def write(name: str, prompt: str, sampling: Sampling | None = None, where: str =
     """The continuation of `prompt` by the checkpoint `name` as it grows; the last one is done.
 
     Closing the iterator stops the model at its next token. Raises SpecError for an unknown checkpoint, an empty or too
-    long prompt, or a device that is not here.
+    long prompt, or a device that is not here; the iterator raises Stopped where the allowance in force ends.
     """
     sampling = sampling or Sampling()
     if len(prompt) > LIMITS.text:
@@ -121,7 +136,7 @@ def write(name: str, prompt: str, sampling: Sampling | None = None, where: str =
 def _written(
     name: str, tokenizer: Tokenizer, ids: list[int], sampling: Sampling, place: torch.device
 ) -> Iterator[Written]:
-    stream = _Stream()
+    stream = _Stream(current())
     writer = threading.Thread(target=_run, args=(stream, name, ids, sampling, place), daemon=True, name="writer")
     writer.start()
     new: list[int] = []
@@ -156,8 +171,7 @@ def _run(stream: _Stream, name: str, ids: list[int], sampling: Sampling, place: 
     """In a thread of its own: put tokens, then None, or the error in its place."""
     try:
         while not _one_at_a_time.acquire(timeout=0.1):
-            if stream.left.is_set():
-                return
+            stream.wait()
         try:
             generate(
                 _model(name, OFFERS[name].source, str(place)), torch.tensor([ids], device=place),

@@ -24,6 +24,7 @@ class Limits:
     cache_bytes: what finished runs may take in the server's cache
     answer:      numbers in one answer of the HTTP API
     new_tokens:  how far one request may continue a text
+    seconds:     how long one request may compute; it is looked at between runs of a block and between tokens
     """
 
     B: int = 8
@@ -41,6 +42,7 @@ class Limits:
     link: int = 16_000
     answer: int = 200_000
     new_tokens: int = 256
+    seconds: float = 20.0
 
     def update(self, wanted: Mapping[str, str]) -> None:
         """Set bounds by name from text, for example {"T": "2048"}. Raises ValueError naming the wrong entry."""

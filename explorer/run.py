@@ -16,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer import device, sources, toy
+from explorer import allowance, device, sources, toy
 from explorer.capture import Trace, record
 from explorer.limits import LIMITS, MAX_POSITIONS
+from explorer.messages import said
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
@@ -50,10 +51,11 @@ def run(spec: RunSpec) -> Trace:
     """Run the block that `spec` describes. The same spec gives the same Trace, from memory while it is kept.
 
     Edits of quantities are made in this call alone; an edited weight is the model's, so cached tokens met it too.
-    Raises SpecError for a device or checkpoint that is not here.
+    Raises SpecError for a device or checkpoint that is not here, and allowance.Stopped where nobody waits any longer.
     """
     if (kept := finished.get(spec)) is not None:
         return kept
+    allowance.check()
     ready = prepare(spec)
     trace = record(
         ready.block, ready.hidden_states, ready.position_embeddings, ready.past_key_value, ready.attention_mask,
@@ -70,7 +72,7 @@ def prepare(spec: RunSpec) -> Prepared:
     try:
         place = device.choose(spec.device)
     except device.DeviceError as error:
-        raise SpecError({"device": str(error)}) from None
+        raise SpecError({"device": said(error)}) from None
     block, rope, stream, mask = _parts(spec.unedited(), str(place))
     past = _cache(spec, block, stream, rope) if spec.past else None
     return Prepared(block, stream[:, spec.past :], rope(spec.past, spec.T, place), past, mask)

@@ -17,9 +17,10 @@ from functools import wraps
 from typing import Any
 
 import gradio as gr
+from gradio.context import LocalContext
 from gradio.events import api as named_endpoint
 
-from explorer import answers, device
+from explorer import allowance, answers, device
 from explorer.asked import read_spec
 from explorer.generation import Sampling, write
 from explorer.limits import LIMITS
@@ -176,7 +177,8 @@ def _limits_text() -> str:
     return (
         f"Limits: B up to {n.B}, T and past up to {n.T}, d_model up to {n.d_model}, h up to {n.h}, "
         f"d_ff up to {n.d_ff}, {n.experts} experts, {n.edits} edits, {n.flops:.0e} multiplications, "
-        f"{n.answer:,} numbers in an answer, {n.text:,} characters of text, {n.new_tokens} new tokens."
+        f"{n.answer:,} numbers in an answer, {n.text:,} characters of text, {n.new_tokens} new tokens, "
+        f"{n.seconds:g} seconds of computing."
     )
 
 
@@ -187,7 +189,8 @@ def _answered(endpoint: Callable[..., Answer]) -> Callable[..., Answer]:
     def answered(*given: Any) -> Answer:
         with access.noted(endpoint.__name__) as call:
             try:
-                return {"ok": True, **endpoint(*given)}
+                with allowance.started(_unread()):
+                    return {"ok": True, **endpoint(*given)}
             except Exception as error:
                 return _refused(call, error)
 
@@ -200,7 +203,13 @@ def _streamed(endpoint: Callable[..., Iterator[Answer]]) -> Callable[..., Iterat
     def streamed(*given: Any) -> Iterator[Answer]:
         with access.noted(endpoint.__name__) as call:
             try:
-                for part in endpoint(*given):
+                with allowance.started(_unread()) as held:
+                    parts = endpoint(*given)
+                while True:
+                    with allowance.held(held):  # not across a yield: the next step may come in another context
+                        part = next(parts, None)
+                    if part is None:
+                        return
                     yield {"ok": True, **part}
             except Exception as error:
                 yield _refused(call, error)
@@ -216,9 +225,16 @@ def _describe(wrapper: Callable[..., Any], endpoint: Callable[..., Any]) -> None
     wrapper.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()} | {"return": dict}
 
 
+def _unread() -> Callable[[], bool]:
+    """Whether the event that is answered here has lost its reader, for those that come through Gradio's queue."""
+    blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
+    event = blocks._queue.event_ids_to_events.get(event_id) if blocks and event_id else None
+    return lambda: event is not None and not event.alive
+
+
 def _refused(call: access.Call, error: Exception) -> Answer:
-    if isinstance(error, SpecError):
-        call.outcome = "refused"
+    if isinstance(error, (SpecError, allowance.Stopped)):
+        call.outcome = "left" if isinstance(error, allowance.Left) else "refused"
         return {"ok": False, "errors": error.errors}
     call.outcome = "failed"
     log.error("%s failed", call.endpoint, exc_info=error)

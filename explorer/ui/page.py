@@ -13,12 +13,13 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from explorer import device
+from explorer import allowance, device
 from explorer.axes import AXES
 from explorer.capture import Trace
-from explorer.capture.ledger import SHARED, LedgerRow
+from explorer.capture.ledger import LedgerRow
 from explorer.draw.scales import PALETTE
 from explorer.link.packing import pack
+from explorer.messages import in_language
 from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, Quantity, Weight
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
@@ -34,6 +35,7 @@ Payload = dict[str, Any]
 BRANCHES = {7: "stream", 8: "ffn"}
 
 
+@allowance.started()
 def answer(request: Mapping[str, Any]) -> Payload:
     """The answer to one request of the page: {"ok": True, …} to paint, or {"ok": False, "errors": {field: message}}."""
     texts = words(language(request))
@@ -47,11 +49,15 @@ def answer(request: Mapping[str, Any]) -> Payload:
         trace, base = _runs(asked.spec)
         asked = inspect.settled(asked, request, trace)
         return {"ok": True, "seq": seq, **_painted(asked, trace, base, texts)}
-    except SpecError as error:
-        return {"ok": False, "seq": seq, "errors": error.errors}
+    except (SpecError, allowance.Stopped) as error:
+        return {"ok": False, "seq": seq, "errors": _in_language(error.errors, texts["lang"])}
     except Exception:
         log.exception("a request could not be answered")
         return {"ok": False, "seq": seq, "errors": {"": texts["internal_error"]}}
+
+
+def _in_language(errors: Mapping[str, str], lang: str) -> dict[str, str]:
+    return {field: in_language(message, lang) for field, message in errors.items()}
 
 
 def _runs(spec: RunSpec) -> tuple[Trace, Trace]:
@@ -66,7 +72,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
     stage = STAGES[view.stage - 1]
     shown = matrix.Shown(trace, base, tuple(e for e in spec.edits if e.on), view.compare, asked.slots)
     panels = [(n, group) for group, names in stage.panels(trace).items() for n in names if _of_expert(n, asked.slots)]
-    query, unlinked = share.query(asked.spec, asked.view)
+    query, unlinked = share.query(asked.spec, asked.view, texts["lang"])
     return {
         "query": query,
         "unlinked": unlinked,
@@ -79,6 +85,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "preset": next((name for name, preset in PRESETS.items() if preset == spec.unedited()), None),
         "edits": [{"t": e.target, "i": e.index, "x": _number(e.value), "on": e.on} for e in spec.edits],
         "switches": spec.switches,
+        "off": view.idle,
         "stage": view.stage,
         "moe": trace.moe,
         "compare": view.compare,
@@ -90,7 +97,10 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "facts": stage.facts(trace, view.row, view.head, lang=texts["lang"]),
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
         "ledger": [_ledger_row(row, texts) for row in trace.ledger()],
-        "notes": [*asked.notes, *_path_notes(spec, trace, view.stage, texts)],
+        "notes": [
+            *(in_language(note, texts["lang"]) for note in asked.notes),
+            *_path_notes(spec, trace, view.stage, texts),
+        ],
         "select": {"q": view.cell[0], "i": view.cell[1]} if view.cell else None,
         "inspect": inspect.opened(trace, spec, view.cell, texts["lang"]),
     }
@@ -123,16 +133,8 @@ def _number(value: Any) -> Any:
 def _ledger_row(row: LedgerRow, texts: Mapping[str, Any]) -> Payload:
     return {
         "name": row.name, "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
-        "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": _ledger_note(row.note, texts),
+        "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": in_language(row.note, texts["lang"]),
     }  # fmt: skip
-
-
-def _ledger_note(note: str, texts: Mapping[str, Any]) -> str:
-    """A row's note in the page's language."""
-    if note.startswith(SHARED):
-        return str(texts["ledger_shared"]).format(name=note.removeprefix(SHARED).strip())
-    known = {"edited": str(texts["edited"]), "computed on demand": str(texts["ledger_on_demand"])}
-    return known.get(note, note)
 
 
 @cache
