@@ -19,6 +19,8 @@ if ZERO_GPU:  # has to patch torch before anything else imports it
 
 import torch  # noqa: E402
 
+from explorer.messages import either, say  # noqa: E402
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -83,5 +85,8 @@ def choose(wanted: str) -> torch.device:
     if wanted == "auto":
         return torch.device(here[-1])
     if wanted not in here:
-        raise DeviceError(f"device = {wanted!r} is not available here. Choose auto or {' or '.join(here)}.")
+        allowed = either("auto", *here)
+        raise DeviceError(
+            say("device = {wanted!r} is not available here. Choose {allowed}.", wanted=wanted, allowed=allowed)
+        )
     return torch.device(wanted)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from explorer.messages import say
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -29,5 +31,8 @@ OFFERS: dict[str, Offer] = {}
 
 def message_for_unknown(name: str) -> str:
     """What to answer when `name` is not offered."""
-    offered = ", ".join(f"checkpoint:{n}" for n in OFFERS) or "none"
-    return f"There is no checkpoint {name[:60]!r} here. Offered: {offered}. Choose one of these, toy or random."
+    offered = ", ".join(f"checkpoint:{n}" for n in OFFERS) or say("none")
+    return say(
+        "There is no checkpoint {name!r} here. Offered: {offered}. Choose one of these, toy or random.",
+        name=name[:60], offered=offered,
+    )  # fmt: skip

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from explorer import formulas as f
 from explorer.expression import Expr
+from explorer.messages import either, say
 
 Sizes: TypeAlias = Mapping[str, int]
 
@@ -219,8 +220,13 @@ def unknown_name(name: str, known: list[str]) -> UnknownName:
     """The error to raise for `name`, with what was probably meant."""
     asked = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     near = get_close_matches(asked, known, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return UnknownName(f"No quantity or weight is named {asked!r}.{hint} Known: {', '.join(known)}.")
+    hint = say(" Did you mean {near}?", near=either(*map(repr, near))) if near else ""
+    return UnknownName(
+        say(
+            "No quantity or weight is named {asked!r}.{hint} Known: {known}.",
+            asked=asked, hint=hint, known=", ".join(known),
+        )
+    )  # fmt: skip
 
 
 def expert_weight_name(expert: int, part: str) -> str:

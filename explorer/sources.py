@@ -6,6 +6,7 @@ Must not know: figures, the page.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from explorer.checkpoints import Checkpoint, CheckpointError, open_checkpoint
+from explorer.messages import say
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
@@ -24,6 +26,7 @@ from explorer.spec import RunSpec, SpecError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+log = logging.getLogger(__name__)
 SHIPPED = Path(__file__).resolve().parents[1] / "assets" / "checkpoint"
 SHIPPED_NAME = "stories"
 
@@ -64,7 +67,7 @@ def block_of(spec: RunSpec, place: torch.device) -> MiniMindBlock:
     try:
         block = _checkpoint(spec).block(spec.layer, getattr(torch, spec.dtype))
     except CheckpointError as error:
-        raise SpecError({"weights": str(error)}) from None
+        raise _unreadable(_offer(spec).source, error) from error
     return block.to(place).requires_grad_(False)
 
 
@@ -102,7 +105,7 @@ def fit_to_text(name: str, text: str) -> dict[str, Any]:
     lengths = [len(row) for row in _rows(OFFERS[name].source, text)]
     longest = max(lengths, default=0)
     if not longest:
-        raise SpecError({"text": "The text is empty. Type at least one word for the checkpoint to read."})
+        raise SpecError({"text": say("The text is empty. Type at least one word for the checkpoint to read.")})
     pads = tuple(longest - n for n in lengths)
     return {"B": len(lengths), "T": longest, "padding": pads if any(pads) else ()}
 
@@ -117,7 +120,17 @@ def _checkpoint(spec: RunSpec) -> Checkpoint:
 
 @lru_cache(maxsize=4)
 def _open(source: str) -> Checkpoint:
-    return open_checkpoint(source)
+    try:
+        return open_checkpoint(source)
+    except CheckpointError as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: str, error: Exception) -> SpecError:
+    """What a visitor is told; why a file of the server's cannot be read any more is for its owner, in the log."""
+    log.warning("%s cannot be read: %s", source, error)
+    message = say("This checkpoint cannot be read here any more. Choose other weights; the server's log says why.")
+    return SpecError({"weights": message})
 
 
 @lru_cache(maxsize=4)
@@ -126,7 +139,8 @@ def _tokenizer(source: str) -> Tokenizer:
 
     path = _open(source).folder / "tokenizer.json"
     if not path.is_file():
-        raise SpecError({"weights": "This checkpoint has no tokenizer.json, so it cannot read a text. Add the file."})
+        message = say("This checkpoint has no tokenizer.json, so it cannot read a text. Add the file.")
+        raise SpecError({"weights": message})
     return Tokenizer.from_file(str(path))
 
 
@@ -140,17 +154,20 @@ def _padded(spec: RunSpec) -> list[list[int]]:
     """Token numbers of each batch row, P + T long, padded on the left as the spec says. Raises SpecError."""
     rows = _rows(_offer(spec).source, spec.text)
     if len(rows) < spec.B:
-        raise SpecError({"B": f"The text has {len(rows)} lines; B = {spec.B} are asked for. Type one line a row."})
+        message = say(
+            "The text has {lines} lines; B = {B} are asked for. Type one line a row.", lines=len(rows), B=spec.B
+        )
+        raise SpecError({"B": message})
     length, padded = spec.past + spec.T, []
     for n, (ids, pad) in enumerate(zip(rows, spec.padding or (0,) * spec.B, strict=False)):
         wanted = length - pad
         if len(ids) < wanted:
-            raise SpecError(
-                {
-                    "T": f"Line {n + 1} of the text has {len(ids)} tokens; past + T = {length} are asked for. "
-                    f"Choose T up to {max(1, len(ids) + pad - spec.past)}, or lengthen the text."
-                }
-            )
+            message = say(
+                "Line {n} of the text has {tokens} tokens; past + T = {length} are asked for. "
+                "Choose T up to {most}, or lengthen the text.",
+                n=n + 1, tokens=len(ids), length=length, most=max(1, len(ids) + pad - spec.past),
+            )  # fmt: skip
+            raise SpecError({"T": message})
         padded.append([0] * pad + ids[:wanted])
     return padded
 
@@ -161,10 +178,29 @@ def _stream(source: str, layer: int, rows: tuple[tuple[int, ...], ...], padding:
     mask = None
     if any(padding):
         mask = (torch.arange(ids.shape[1])[None] >= torch.tensor(padding)[:, None]).long()
+    _check_text(ids, _open(source).config)
     try:
         return _open(source).hidden_states(ids, layer, mask, getattr(torch, dtype))
-    except (CheckpointError, ValueError) as error:
-        raise SpecError({"text": str(error)}) from None
+    except CheckpointError as error:
+        raise _unreadable(source, error) from error
+
+
+def _check_text(ids: Tensor, config: MiniMindConfig) -> None:
+    """Whether the model has a position and an embedding for every token [B, P + T]. Raises SpecError."""
+    positions, words, largest = config.max_position_embeddings, config.vocab_size, int(ids.max())
+    if ids.shape[1] > positions:
+        message = say(
+            "The text has {tokens} tokens a line; this checkpoint has {most} positions. Choose a smaller T or past.",
+            tokens=ids.shape[1], most=positions,
+        )  # fmt: skip
+        raise SpecError({"T": message})
+    if largest >= words:
+        message = say(
+            "The tokenizer makes token {largest} of the text; this checkpoint has embeddings 0 to {last}. "
+            "Its tokenizer.json belongs to another model: choose other weights, or put its own file there.",
+            largest=largest, last=words - 1,
+        )  # fmt: skip
+        raise SpecError({"weights": message})
 
 
 def rope_of(spec: RunSpec) -> RotaryEmbedding:

@@ -15,6 +15,7 @@ from typing import Any
 
 from explorer.axes import actual_shape
 from explorer.limits import LIMITS
+from explorer.messages import said, say
 from explorer.offers import OFFERS
 from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.switches import parse_switch
@@ -31,6 +32,9 @@ class SpecError(ValueError):
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
         super().__init__(" ".join(self.errors.values()))
+
+    def __reduce__(self) -> tuple[type[SpecError], tuple[dict[str, str]]]:
+        return type(self), (self.errors,)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ class Edit:
     def label(self) -> str:
         """For example "resid_pre[0, 0, 1] = 2"."""
         where = "[" + ", ".join(":" if i is None else str(i) for i in self.index) + "]" if self.index else ""
-        return f"{self.target}{where} = {f'{self.value:.6g}' if isinstance(self.value, float) else 'given values'}"
+        if isinstance(self.value, float):
+            return f"{self.target}{where} = {self.value:.6g}"
+        return say("{target} = given values", target=self.target + where)
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ class RunSpec:
         for name in ("edits", "switches", "padding"):
             object.__setattr__(self, name, _listed(getattr(self, name)))
         if not all(isinstance(edit, Edit) for edit in self.edits):
-            raise SpecError({"edits": "edits takes a list of Edit, for example Edit('resid_pre', (0, 0, 1), 2.0)."})
+            message = say("edits takes a list of Edit, for example Edit('resid_pre', (0, 0, 1), 2.0).")
+            raise SpecError({"edits": message})
         errors = check_types(self)
         if not errors and self.checkpoint in OFFERS:
             for name, value in OFFERS[self.checkpoint].fields.items():
@@ -206,13 +213,15 @@ class RunSpec:
         known = {f.name: f for f in fields(cls)}
         for name, text in typed.items():
             if name not in known:
-                errors[name] = f"There is no setting {shown(name)}. Settings: {', '.join(known)}."
+                errors[name] = say(
+                    "There is no setting {name}. Settings: {known}.", name=shown(name), known=", ".join(known)
+                )
                 continue
             try:
                 if text is not None and (name == "text" or not isinstance(text, str) or text.strip()):
                     values[name] = read_field(name, text)
             except ValueError as error:
-                errors[name] = str(error)
+                errors[name] = said(error)
         if errors:
             raise SpecError(errors)
         return cls(**values)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from explorer.messages import say
+
 
 class SwitchError(ValueError):
     """A switch that does not exist or cannot be set here."""
@@ -136,16 +138,25 @@ class Switch:
         """Raises SwitchError when the argument does not exist under `sizes` (keys "h" and "experts")."""
         if self.kind.argument == "head" and not 0 <= self.argument < sizes["h"]:
             raise SwitchError(
-                f"{self.kind.name}: there is no head {self.argument:g}. Heads go from 0 to {sizes['h'] - 1}."
-            )
+                say(
+                    "{name}: there is no head {head:g}. Heads go from 0 to {last}.",
+                    name=self.kind.name, head=self.argument, last=sizes["h"] - 1,
+                )
+            )  # fmt: skip
         if self.kind.argument == "expert":
             if not sizes["experts"]:
-                raise SwitchError("expert: this feed-forward is dense. Choose a number of experts first.")
+                raise SwitchError(say("expert: this feed-forward is dense. Choose a number of experts first."))
             if not 0 <= self.argument < sizes["experts"]:
-                last = sizes["experts"] - 1
-                raise SwitchError(f"expert: there is no expert {self.argument:g}. Experts go from 0 to {last}.")
+                raise SwitchError(
+                    say(
+                        "expert: there is no expert {expert:g}. Experts go from 0 to {last}.",
+                        expert=self.argument, last=sizes["experts"] - 1,
+                    )
+                )  # fmt: skip
         if self.kind.argument == "number" and not 1e-3 <= self.argument <= 1e3:
-            raise SwitchError(f"temperature = {self.argument:g} is out of range. It goes from 0.001 to 1000.")
+            raise SwitchError(
+                say("temperature = {number:g} is out of range. It goes from 0.001 to 1000.", number=self.argument)
+            )
 
 
 def parse_switch(text: str) -> Switch:
@@ -153,10 +164,12 @@ def parse_switch(text: str) -> Switch:
     name, colon, argument = text.partition(":")
     kind = KINDS.get(name)
     if kind is None:
-        raise SwitchError(f"There is no switch {name[:40]!r}. Switches: {', '.join(KINDS)}.")
+        raise SwitchError(
+            say("There is no switch {name!r}. Switches: {known}.", name=name[:40], known=", ".join(KINDS))
+        )
     if bool(colon) != bool(kind.argument):
         wanted = f"{name}:{kind.argument.upper()}" if kind.argument else name
-        raise SwitchError(f"Switch {text[:40]!r} is not complete. Write it as {wanted}.")
+        raise SwitchError(say("Switch {text!r} is not complete. Write it as {wanted}.", text=text[:40], wanted=wanted))
     if not kind.argument:
         return Switch(kind)
     try:
@@ -164,5 +177,7 @@ def parse_switch(text: str) -> Switch:
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (kind.argument != "number" and number != int(number)):
-        raise SwitchError(f"{name}: {argument[:40]!r} is not a number. Write for example {name}:1.")
+        raise SwitchError(
+            say("{name}: {given!r} is not a number. Write for example {name}:1.", name=name, given=argument[:40])
+        )
     return Switch(kind, number)

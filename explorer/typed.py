@@ -10,6 +10,8 @@ import math
 from operator import index
 from typing import Any
 
+from explorer.messages import Message, say
+
 WHOLE = ("B", "T", "d_model", "h", "h_kv", "d_h", "d_ff", "seed", "layer", "past", "experts", "experts_per_token")
 REAL = ("angle_step", "rope_theta", "norm_eps")
 FLAG = ("yarn", "qk_norm", "norm_topk")
@@ -42,12 +44,19 @@ def _read_number(name: str, text: object) -> int | float:
     except (OverflowError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        kind = "a whole number" if name in WHOLE else "a number"
-        raise ValueError(f"{name} = {shown(text)} is not a number that can be used. Type {kind}.")
+        kind = say("a whole number") if name in WHOLE else say("a number")
+        raise ValueError(
+            say(
+                "{name} = {value} is not a number that can be used. Type {kind}.",
+                name=name, value=shown(text), kind=kind,
+            )
+        )  # fmt: skip
     if name in REAL:
         return number
     if number != int(number):
-        raise ValueError(f"{name} = {shown(text)} is not a whole number. Type a whole number.")
+        raise ValueError(
+            say("{name} = {value} is not a whole number. Type a whole number.", name=name, value=shown(text))
+        )
     return int(number)
 
 
@@ -64,7 +73,7 @@ def _read_flag(name: str, text: object) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     word = f"{text:g}" if isinstance(text, float) else shown(text).strip("'").lower()
     if (flag := words.get(word)) is None:
-        raise ValueError(f"{name} = {shown(text)} is neither on nor off. Use on or off.")
+        raise ValueError(say("{name} = {value} is neither on nor off. Use on or off.", name=name, value=shown(text)))
     return flag
 
 
@@ -74,7 +83,7 @@ def _read_padding(text: object) -> tuple[int, ...]:
         return tuple(int(p) if isinstance(p, str) else index(p) for p in (parts if _is_list(parts) else [parts]))
     except (TypeError, ValueError):
         raise ValueError(
-            f"padding = {shown(text)} is not a list of whole numbers. Type one count a row: 0 2."
+            say("padding = {value} is not a list of whole numbers. Type one count a row: 0 2.", value=shown(text))
         ) from None
 
 
@@ -86,15 +95,19 @@ def _read_switches(text: object) -> tuple[object, ...]:
     parts = text.replace(",", " ").split() if isinstance(text, str) else text
     if isinstance(parts, (list, tuple)):
         return tuple(parts)
-    raise ValueError(f"switches = {shown(text)} is not a list of names. Type them with commas: no_mask, no_rope.")
+    raise ValueError(
+        say("switches = {value} is not a list of names. Type them with commas: no_mask, no_rope.", value=shown(text))
+    )
 
 
 def shown(value: object) -> str:
     """`value` as it stands in a message: quoted, and cut when long."""
+    if isinstance(value, Message):
+        return say("{text!r}", text=value)
     try:
         text = str(value)
     except (ValueError, RecursionError):  # a number of thousands of digits; a list inside a thousand lists
-        text = f"a very long {type(value).__name__}"
+        return say("'a very long {kind}'", kind=type(value).__name__)
     return repr(text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…")
 
 

@@ -7,49 +7,57 @@ Must not know: torch, how the block is computed, the page.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from explorer.edit_checks import check_edits
 from explorer.limits import MAX_POSITIONS, Limits
+from explorer.messages import said, say
 from explorer.offers import OFFERS, message_for_unknown
-from explorer.quantities import K_GAMMA, Q_GAMMA, QUANTITIES, W_ROUTER, UnknownName
 from explorer.switches import SwitchError, parse_switch
 from explorer.typed import FLAG, OPTIONAL, REAL, TEXT, WHOLE, amount, shown
 
 if TYPE_CHECKING:
-    from explorer.spec import Edit, RunSpec
+    from explorer.spec import RunSpec
 
 WEIGHT_SOURCES = ("toy", "random")
 ATTENTION_PATHS = ("auto", "explicit", "flash")
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 MOST_SWITCHES = 64
-LARGEST = {"float32": 3.4e38, "bfloat16": 3.38e38, "float16": 65504.0}  # magnitudes that each dtype still holds
+TYPES = (
+    (WHOLE, (int,), say("whole number")),
+    (REAL, (int, float), say("number")),
+    (FLAG, (bool,), say("flag, True or False")),
+    (TEXT, (str,), say("text")),
+    (("padding", "switches"), (tuple,), say("list, one entry each")),
+)
 
 
 def check_types(spec: RunSpec) -> dict[str, str]:
     errors = {}
-    for names, wanted, kind in (
-        (WHOLE, (int,), "whole number"),
-        (REAL, (int, float), "number"),
-        (FLAG, (bool,), "flag, True or False"),
-        (TEXT, (str,), "text"),
-        (("padding", "switches"), (tuple,), "list, one entry each"),
-    ):
+    for names, wanted, kind in TYPES:
         for name in names:
             value = getattr(spec, name)
             if value is None and name in OPTIONAL:
                 continue
             if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-                errors[name] = f"{name} = {shown(value)} has the wrong type. It takes a {kind}."
+                errors[name] = say(
+                    "{name} = {value} has the wrong type. It takes a {kind}.", name=name, value=shown(value), kind=kind
+                )
             elif isinstance(value, float) and not math.isfinite(value):
-                errors[name] = f"{name} = {value} is not finite. Type a finite number."
+                errors[name] = say("{name} = {value} is not finite. Type a finite number.", name=name, value=value)
     return errors or _check_switches(spec, None)
 
 
 def _between(errors: dict[str, str], name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        bounds = f"from {amount(low)} to {amount(high)}"
-        errors.setdefault(name, f"{name} = {amount(value)} is out of range. Choose a number {bounds}.")
+        errors.setdefault(
+            name,
+            say(
+                "{name} = {value} is out of range. Choose a number from {low} to {high}.",
+                name=name, value=amount(value), low=amount(low), high=amount(high),
+            ),
+        )  # fmt: skip
 
 
 def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
@@ -66,19 +74,24 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
         _between(errors, "h_kv", spec.h_kv, 1, spec.h)
     if not errors and spec.h % spec.kv_heads:
         allowed = ", ".join(str(n) for n in range(1, spec.h + 1) if spec.h % n == 0)
-        errors["h_kv"] = f"h_kv = {spec.kv_heads} does not divide h = {spec.h}. With this h it can be {allowed}."
+        errors["h_kv"] = say(
+            "h_kv = {h_kv} does not divide h = {h}. With this h it can be {allowed}.",
+            h_kv=spec.kv_heads, h=spec.h, allowed=allowed,
+        )  # fmt: skip
     if spec.d_h is None and spec.d_model % spec.h:
         near = ", ".join(str(n) for n in range(1, min(spec.d_model, limits.h) + 1) if spec.d_model % (2 * n) == 0)
-        errors["h"] = (
-            f"h = {spec.h} does not divide d_model = {spec.d_model}. Use h from {near or 'none (d_model is odd)'}, "
-            "another d_model, or set d_h."
-        )
+        errors["h"] = say(
+            "h = {h} does not divide d_model = {width}. Use h from {near}, another d_model, or set d_h.",
+            h=spec.h, width=spec.d_model, near=near or say("none (d_model is odd)"),
+        )  # fmt: skip
     elif spec.head_dim % 2 or spec.head_dim < 2 or spec.head_dim > limits.d_model:
         where = "d_h" if spec.d_h is not None else "h"
-        errors[where] = (
-            f"d_h = {amount(spec.head_dim)} cannot be rotated: RoPE turns feature pairs, so d_h must be even, "
-            f"from 2 to {limits.d_model}. Change {'d_h' if spec.d_h is not None else 'h or d_model, or set d_h'}."
-        )
+        errors[where] = say(
+            "d_h = {d_h} cannot be rotated: RoPE turns feature pairs, so d_h must be even, from 2 to {most}. "
+            "Change {what}.",
+            d_h=amount(spec.head_dim), most=limits.d_model,
+            what="d_h" if spec.d_h is not None else say("h or d_model, or set d_h"),
+        )  # fmt: skip
     _between(errors, "d_ff", spec.ffn_width, 1, limits.d_ff)
     _between(errors, "experts_per_token", spec.experts_per_token, 1, max(1, spec.experts))
     return errors or _check_work(spec, limits)
@@ -90,30 +103,35 @@ def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
     per_token = n["C"] * 2 + n["Ckv"] * 2 + 3 * n["F"] * max(1, spec.experts_per_token if spec.experts else 1)
     flops = 2 * spec.B * n["Tk"] * (spec.d_model * per_token + 2 * n["C"] * n["Tk"])  # the cache is computed too
     parameters = spec.d_model * (2 * n["C"] + 2 * n["Ckv"] + 3 * n["F"] * max(1, spec.experts))
-    for what, needed, limit in (
-        ("multiplications", flops, limits.flops),
-        ("parameters", parameters, limits.parameters),
+    for field, what, needed, limit in (
+        ("T", say("multiplications"), flops, limits.flops),
+        ("d_model", say("parameters"), parameters, limits.parameters),
     ):
         if needed > limit:
             return {
-                "T" if what == "multiplications" else "d_model": (
-                    f"This run needs {needed:.2g} {what}; at most {limit:.2g} are allowed here. "
-                    "Choose smaller B, T, d_model or d_ff."
+                field: say(
+                    "This run needs {needed:.2g} {what}; at most {limit:.2g} are allowed here. "
+                    "Choose smaller B, T, d_model or d_ff.",
+                    needed=needed, what=what, limit=limit,
                 )
-            }
+            }  # fmt: skip
     if n["Tk"] > MAX_POSITIONS:
         return {
-            "T": f"past + T = {n['Tk']} goes beyond the last position, {MAX_POSITIONS}. Choose a smaller T or past."
-        }
-    if spec.explicit and spec.score_bytes > limits.score_bytes:
-        taken, kept = (f"{n_bytes / 2**20:.0f} MiB" for n_bytes in (spec.score_bytes, limits.score_bytes))
-        way_out = "" if spec.needs_scores else ", or attention = flash"
-        return {
-            "T": (
-                f"Scores for B·h·T·T_k = {spec.B}·{spec.h}·{spec.T}·{n['Tk']} take {taken}; at most {kept} are kept "
-                f"here. Choose a smaller T or B{way_out}."
+            "T": say(
+                "past + T = {total} goes beyond the last position, {last}. Choose a smaller T or past.",
+                total=n["Tk"], last=MAX_POSITIONS,
             )
-        }
+        }  # fmt: skip
+    if spec.explicit and spec.score_bytes > limits.score_bytes:
+        return {
+            "T": say(
+                "Scores for B·h·T·T_k = {B}·{h}·{T}·{keys} take {taken:.0f} MiB; at most {kept:.0f} MiB are kept here. "
+                "Choose a smaller T or B{way_out}.",
+                B=spec.B, h=spec.h, T=spec.T, keys=n["Tk"],
+                taken=spec.score_bytes / 2**20, kept=limits.score_bytes / 2**20,
+                way_out="" if spec.needs_scores else say(", or attention = flash"),
+            )
+        }  # fmt: skip
     return {}
 
 
@@ -122,9 +140,14 @@ def check_choices(spec: RunSpec, limits: Limits) -> dict[str, str]:
     errors: dict[str, str] = {}
     for name, allowed in (("attention", ATTENTION_PATHS), ("dtype", DTYPES), ("device", DEVICES)):
         if getattr(spec, name) not in allowed:
-            errors[name] = f"{name} = {shown(getattr(spec, name))} is unknown. Choose {', '.join(allowed)}."
+            errors[name] = say(
+                "{name} = {value} is unknown. Choose {allowed}.",
+                name=name, value=shown(getattr(spec, name)), allowed=", ".join(allowed),
+            )  # fmt: skip
     if spec.weights not in WEIGHT_SOURCES and not spec.checkpoint:
-        errors["weights"] = f"weights = {shown(spec.weights)} is unknown. Choose toy, random or checkpoint:NAME."
+        errors["weights"] = say(
+            "weights = {value} is unknown. Choose toy, random or checkpoint:NAME.", value=shown(spec.weights)
+        )
     if spec.checkpoint and spec.checkpoint not in OFFERS:
         errors["weights"] = message_for_unknown(spec.checkpoint)
     elif spec.checkpoint:
@@ -135,7 +158,10 @@ def check_choices(spec: RunSpec, limits: Limits) -> dict[str, str]:
     _between(errors, "rope_theta", spec.rope_theta, 2 if spec.yarn else 1e-3, 1e12)  # YaRN divides by its logarithm
     _between(errors, "norm_eps", spec.norm_eps, 1e-12, 1)
     if len(spec.text) > limits.text:
-        errors["text"] = f"The text has {len(spec.text)} characters; at most {limits.text} are read. Shorten it."
+        errors["text"] = say(
+            "The text has {length} characters; at most {most} are read. Shorten it.",
+            length=len(spec.text), most=limits.text,
+        )  # fmt: skip
     return errors
 
 
@@ -145,122 +171,48 @@ def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
     if spec.weights == "toy" and (misfit := _toy_misfit(spec)):
         errors[misfit[0]] = misfit[1]
     if spec.padding and len(spec.padding) != spec.B:
-        errors["padding"] = f"padding has {len(spec.padding)} counts for B = {spec.B} rows. Give one count a row."
+        errors["padding"] = say(
+            "padding has {counts} counts for B = {B} rows. Give one count a row.", counts=len(spec.padding), B=spec.B
+        )
     for count in spec.padding:
         if type(count) is not int or not 0 <= count <= spec.past + spec.T:
-            last = spec.past + spec.T
-            errors["padding"] = f"padding = {shown(count)} does not fit. Each count goes from 0 to past + T = {last}."
-    errors.update(_check_edits(spec, limits))
-    return errors
+            errors["padding"] = say(
+                "padding = {count} does not fit. Each count goes from 0 to past + T = {last}.",
+                count=shown(count), last=spec.past + spec.T,
+            )  # fmt: skip
+    errors |= check_edits(spec, limits)
+    return errors | _check_switches(spec, {"h": spec.h, "experts": spec.experts})
 
 
 def _toy_misfit(spec: RunSpec) -> tuple[str, str] | None:
     wanted = {"d_model": (spec.d_model, 2), "h": (spec.h, 1), "d_h": (spec.head_dim, 2), "d_ff": (spec.ffn_width, 2)}
     for name, (value, must) in wanted.items():
         if value != must:
-            return (
-                name,
-                f"The toy's weights need {name} = {must}, not {value}. Choose weights = random for other sizes.",
-            )
+            return name, say(
+                "The toy's weights need {name} = {must}, not {value}. Choose weights = random for other sizes.",
+                name=name, must=must, value=value,
+            )  # fmt: skip
     if spec.experts:
-        return "experts", "The toy has a dense feed-forward. Choose weights = random to use experts."
+        return "experts", say("The toy has a dense feed-forward. Choose weights = random to use experts.")
     return None
-
-
-def _check_edits(spec: RunSpec, limits: Limits) -> dict[str, str]:
-    errors: dict[str, str] = {}
-    if len(spec.edits) > limits.edits:
-        return {"edits": f"{len(spec.edits)} edits are in force; at most {limits.edits} are kept. Remove some."}
-    for n, edit in enumerate(spec.edits):
-        if message := _check_edit(spec, edit):
-            errors[f"edits.{n}"] = message
-    return errors | _check_switches(spec, {"h": spec.h, "experts": spec.experts})
 
 
 def _check_switches(spec: RunSpec, heads_and_experts: dict[str, int] | None) -> dict[str, str]:
     """Whether every switch exists and, where sizes are known to fit, its head or expert too."""
     if len(spec.switches) > MOST_SWITCHES:
-        return {"switches": f"{len(spec.switches)} switches are on; at most {MOST_SWITCHES} can be. Remove some."}
+        message = say(
+            "{count} switches are on; at most {most} can be. Remove some.",
+            count=len(spec.switches), most=MOST_SWITCHES,
+        )  # fmt: skip
+        return {"switches": message}
     names: tuple[object, ...] = spec.switches
     for text in names:
         if not isinstance(text, str):
-            return {"switches": f"{shown(text)} is no switch. Name one, for example no_mask."}
+            return {"switches": say("{text} is no switch. Name one, for example no_mask.", text=shown(text))}
         try:
             switch = parse_switch(text)
             if heads_and_experts is not None:
                 switch.check(heads_and_experts)
         except SwitchError as error:
-            return {"switches": str(error)}
+            return {"switches": said(error)}
     return {}
-
-
-def _check_edit(spec: RunSpec, edit: Edit) -> str | None:
-    target: object = edit.target
-    if not isinstance(target, str):
-        return f"{shown(edit.target)} is no name. Name a quantity or weight, for example resid_pre."
-    try:
-        shape = spec.shape(edit.target)
-    except UnknownName as error:
-        return str(error)
-    declared = QUANTITIES.get(edit.target)
-    if declared and declared.only and (declared.only == "moe") != bool(spec.experts):
-        kind = "a mixture of experts" if spec.experts else "a dense feed-forward"
-        return f"{edit.target} does not exist in {kind}. Remove this edit."
-    if not declared and (message := _weight_absent(spec, edit.target)):
-        return message
-    if declared and "P" in declared.axes and not spec.past:
-        return f"{edit.target} is empty: this run has no cache. Set past to 1 or more, or remove this edit."
-    if edit.index and (len(edit.index) != len(shape) or any(
-        i is not None and (type(i) is not int or not 0 <= i < n)
-        for i, n in zip(edit.index, shape, strict=False)
-    )):  # fmt: skip
-        return (
-            f"{edit.target} has shape {'×'.join(map(str, shape))}; index {shown(list(edit.index))} is outside of it. "
-            f"Give {len(shape)} numbers, each below its length."
-        )
-    return _check_value(spec, edit, shape)
-
-
-def _weight_absent(spec: RunSpec, name: str) -> str | None:
-    dense, expert = name.startswith("mlp.") and name != W_ROUTER, name.startswith("mlp.experts.")
-    absent = (
-        (dense and not expert and spec.experts)
-        or (name == W_ROUTER and not spec.experts)
-        or (expert and int(name.split(".")[2]) >= spec.experts)
-        or (name in (Q_GAMMA, K_GAMMA) and not spec.normalizes_heads)
-    )
-    return f"This block has no weight {name!r}. Remove this edit." if absent else None
-
-
-def _check_value(spec: RunSpec, edit: Edit, shape: tuple[int, ...]) -> str | None:
-    if isinstance(edit.value, tuple):
-        if edit.index or _nested_shape(edit.value) != shape:
-            return f"{edit.target} takes values of shape {'×'.join(map(str, shape))}, one number a cell."
-        numbers = _flat(edit.value)
-    else:
-        numbers = [edit.value]
-    minus_infinity = edit.target == "masked_scores"
-    tables = edit.target in ("rope_cos", "rope_sin")
-    largest = LARGEST["float32"] if tables else LARGEST.get(spec.dtype, math.inf)  # an unknown dtype is said elsewhere
-    for x in numbers:
-        if isinstance(x, bool) or not isinstance(x, (int, float)):
-            return f"{edit.target}: {shown(x)} is not a number. Type a number."
-        if not abs(x) <= largest and not (minus_infinity and x == -math.inf):
-            extra = " or −inf" if minus_infinity else ""
-            return f"{edit.target}: {x:g} does not fit. Type a finite number up to {largest:g} in size{extra}."
-        if edit.target == "expert_index" and (x != int(x) or not 0 <= x < spec.experts):
-            return f"expert_index: {x:g} is no expert. Experts are numbered 0 to {spec.experts - 1}."
-    return None
-
-
-def _nested_shape(value: object) -> tuple[int, ...] | None:
-    if not isinstance(value, tuple):
-        return ()
-    inner = {_nested_shape(v) for v in value}
-    if len(inner) != 1 or (first := inner.pop()) is None:
-        return None
-    return (len(value), *first)
-
-
-def _flat(value: object) -> list[Any]:
-    return [x for v in value for x in _flat(v)] if isinstance(value, tuple) else [value]

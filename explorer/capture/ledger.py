@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from explorer.axes import actual_shape, symbolic_shape
+from explorer.messages import say
 from explorer.quantities import QUANTITIES
 from explorer.tables import bytes_text, html_table, text_table
 
@@ -136,11 +137,15 @@ def ledger(trace: Recorded) -> Ledger:
         cells = 1
         for n in shape:
             cells *= n
-        note = "edited" if name in trace.edited else "computed on demand" if name in trace.recomputed else ""
+        note: str = ""
+        if name in trace.edited:
+            note = say("edited")
+        elif name in trace.recomputed:
+            note = say("computed on demand")
         passed_on = PASSED_ON.get(name, "") if not trace.qk_norm else ""
         alias = passed_on or ("" if trace.sizes["P"] else quantity.alias)
         if not note and alias:
-            note = f"{SHARED} {alias}"
+            note = say("same memory as {name}", name=alias)
         flops = 0 if passed_on else quantity.flops(trace.sizes)
         rows.append(
             LedgerRow(

@@ -20,6 +20,7 @@ from explorer.draw.scales import PALETTE, ROLES
 from explorer.export.grids import Place, tensor
 from explorer.export.texts import TEXTS, Texts
 from explorer.link import View
+from explorer.messages import in_language
 from explorer.spec import RunSpec
 from explorer.stages import STAGES, Stage
 from explorer.stages.terms import title
@@ -66,7 +67,7 @@ def page(
 <nav><ol>{contents}</ol></nav></header>
 <main>
 {"".join(sections)}
-{_ledger(done, texts)}
+{_ledger(done, texts, lang)}
 </main>
 <script type="application/json" id="drawings">{drawings}</script>
 <script>{_plotly()}</script>
@@ -89,7 +90,7 @@ def _run(spec: RunSpec, lang: str) -> str:
     texts, settings = TEXTS[lang], as_settings(spec)
     settings.pop("edits", None), settings.pop("switches", None)
     said = ", ".join(f"{name} = {value}" for name, value in settings.items()) or texts.toy
-    changes = [edit.label() + ("" if edit.on else f" ({texts.off})") for edit in spec.edits]
+    changes = [in_language(edit.label(), lang) + ("" if edit.on else f" ({texts.off})") for edit in spec.edits]
     changes += [f"{switch}: {title(switch, lang)}" for switch in spec.switches]
     listed = "".join(f"<li>{escape(change)}</li>" for change in changes)
     try:
@@ -136,12 +137,12 @@ def _stage(stage: Stage, done: Trace, base: Trace, place: Place, figures: list[d
 """
 
 
-def _ledger(done: Trace, texts: Texts) -> str:
+def _ledger(done: Trace, texts: Texts, lang: str) -> str:
     head = "".join(f"<th>{name}</th>" for name in texts.columns)
     rows = "".join(
         f'<tr data-row="{row.name}"><td>{row.stage or texts.given}</td><td>{row.name}</td><td>{row.symbolic}</td>'
         f"<td>{'×'.join(map(str, row.shape))}</td><td>{row.dtype}</td><td class=n>{row.bytes:,}</td>"
-        f"<td class=n>{row.flops:,}</td><td>{row.note}</td></tr>"
+        f"<td class=n>{row.flops:,}</td><td>{in_language(row.note, lang)}</td></tr>"
         for row in done.ledger()
     )
     return (

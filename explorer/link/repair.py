@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from explorer.link.keys import KEYS
+from explorer.messages import say
 from explorer.spec import Edit, RunSpec, SpecError
 from explorer.typed import shown
 
@@ -60,7 +61,10 @@ class Parts:
         return {}
 
     def _lose(self, name: str, message: str) -> None:
-        self.notes.append(f"The link's {KEYS[name]} = {shown(self.typed.pop(name))} was ignored. {message}")
+        given = shown(self.typed.pop(name))
+        self.notes.append(
+            say("The link's {key} = {value} was ignored. {reason}", key=KEYS[name], value=given, reason=message)
+        )
 
     def _lose_edits(self, errors: dict[str, str]) -> None:
         kept = []
@@ -69,7 +73,9 @@ class Parts:
             if message is None:
                 kept.append(edit)
             else:
-                self.notes.append(f"The link's edit {shown(edit.label())} was ignored. {message}")
+                self.notes.append(
+                    say("The link's edit {edit} was ignored. {reason}", edit=shown(edit.label()), reason=message)
+                )
         self.edits = kept
 
     def _lose_switches(self, errors: dict[str, str]) -> None:
@@ -81,7 +87,9 @@ class Parts:
             alone = dict.fromkeys(self.switches, errors["switches"])
         for text, message in alone.items():
             if message:
-                self.notes.append(f"The link's switch {shown(text)} was ignored. {message}")
+                self.notes.append(
+                    say("The link's switch {switch} was ignored. {reason}", switch=shown(text), reason=message)
+                )
         self.switches = [text for text in self.switches if not alone[text]]
 
     def _switch_error(self, switches: list[str]) -> str:
@@ -100,4 +108,4 @@ class Parts:
             self._lose(suspect, message)
         if not (guilty or suspects or self.typed):
             self.edits, self.switches = [], []
-            self.notes.append(f"The link's edits and switches were ignored. {message}")
+            self.notes.append(say("The link's edits and switches were ignored. {reason}", reason=message))

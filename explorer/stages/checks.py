@@ -19,6 +19,7 @@ import numpy as np
 
 from explorer.draw.norms import norm_comparison_figure
 from explorer.draw.scales import Figure
+from explorer.messages import say
 from explorer.stages.look import Array
 from explorer.stages.prose import prose
 
@@ -55,9 +56,10 @@ def read_row(text: str) -> list[float]:
         try:
             numbers.append(INFINITE[plain] if plain in INFINITE else float(plain))
         except ValueError:
-            shown = repr(entry if len(entry) <= 20 else entry[:19] + "…")
-            allowed = "Type numbers separated by commas, −inf for a hidden key."
-            raise ValueError(f"{shown} is not a number. {allowed}") from None
+            shown = entry if len(entry) <= 20 else entry[:19] + "…"
+            raise ValueError(
+                say("{entry!r} is not a number. Type numbers separated by commas, −inf for a hidden key.", entry=shown)
+            ) from None
     return numbers
 
 
@@ -146,12 +148,18 @@ def norm_comparison(
 def _checked(row: Sequence[float], allow_hidden: bool) -> Array:
     numbers = np.asarray(row, dtype=np.float64)
     if numbers.ndim != 1 or not 1 <= numbers.size <= LONGEST:
-        raise ValueError(f"The row has {numbers.size} numbers. It takes 1 to {LONGEST}, for example 0.7, 1.1, 0.2.")
+        raise ValueError(
+            say(
+                "The row has {count} numbers. It takes 1 to {most}, for example 0.7, 1.1, 0.2.",
+                count=numbers.size, most=LONGEST,
+            )
+        )  # fmt: skip
     allowed = np.isfinite(numbers) | (np.isneginf(numbers) if allow_hidden else False)
     if not allowed.all():
-        wrong = numbers[~allowed][0]
-        extra = ", or −inf for a hidden key" if allow_hidden else ""
-        raise ValueError(f"{wrong:g} cannot be used here. Type finite numbers{extra}.")
+        extra = say(", or −inf for a hidden key") if allow_hidden else ""
+        raise ValueError(
+            say("{wrong:g} cannot be used here. Type finite numbers{extra}.", wrong=numbers[~allowed][0], extra=extra)
+        )
     return numbers
 
 
@@ -160,6 +168,10 @@ def _vector(given: Sequence[float] | None, x: Array, default: float, name: str) 
         return np.full(x.shape, default)
     vector = np.asarray(given, dtype=np.float64)
     if vector.shape != x.shape or not np.isfinite(vector).all():
-        given_sizes = f"{name} has {vector.size} numbers, the row {x.size}."
-        raise ValueError(f"{given_sizes} Give one finite number for each feature.")
+        raise ValueError(
+            say(
+                "{name} has {count} numbers, the row {width}. Give one finite number for each feature.",
+                name=name, count=vector.size, width=x.size,
+            )
+        )  # fmt: skip
     return vector

@@ -15,11 +15,15 @@ from urllib.parse import quote
 import gradio as gr
 import orjson
 
+from explorer.messages import in_language, said, say
+from explorer.ui.words import language, languages, words
+
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 ENTRY = ASSETS / "js" / "main.js"
 LONGEST_REQUEST = 200_000  # characters; assets/js/asking.js says the same
 LAST_SEQ = re.compile(r'.*"seq":\s*(\d{1,15})\b', re.DOTALL)
 END = 200  # characters; the page writes a question's number last
+LANG = re.compile(r'(?<!\\)"lang":\s*"([a-z]{2})"')
 
 START = """
 const say = text => { const p = document.createElement("p"); p.textContent = text; element.replaceChildren(p); };
@@ -32,7 +36,7 @@ const styled = new Promise(done => {
 Promise.all([import(at(props.entry)), styled])
   .then(([page]) => page.mount(element, {...JSON.parse(props.content), plotly: at(props.plotly)},
                                text => server.update(text)))
-  .catch(error => { console.error(error); say("The page's script could not be loaded. Reload the page."); });
+  .catch(error => { console.error(error); say(navigator.language.startsWith("zh") ? props.lost.zh : props.lost.en); });
 """
 
 
@@ -61,7 +65,9 @@ class Explorer(gr.HTML):
             try:
                 request = parse(text)
             except ValueError as error:
-                return dumps({"ok": False, "seq": number_of(text), "errors": {"": str(error)}})
+                return dumps(
+                    {"ok": False, "seq": number_of(text), "errors": {"": in_language(said(error), language_of(text))}}
+                )
             return dumps(answer(request))
 
         super().__init__(
@@ -73,24 +79,30 @@ class Explorer(gr.HTML):
             entry=address(ENTRY),
             plotly=address(plotly_js),
             content=dumps({"fixed": fixed, "first": first}),
+            lost={lang: words(lang)["script_lost"] for lang in languages()},
         )
 
 
 def parse(text: object) -> Mapping[str, Any]:
     """A request from JSON text. Raises ValueError, with a sentence for the visitor, where there is none to read."""
     if not isinstance(text, str):
-        raise ValueError(f"The request is {type(text).__name__}; it must be JSON text. Reload the page.")
+        raise ValueError(say("The request is {kind}; it must be JSON text. Reload the page.", kind=type(text).__name__))
     if len(text) > LONGEST_REQUEST:
         raise ValueError(
-            f"The request has {len(text):,} characters; at most {LONGEST_REQUEST:,} are read. "
-            "Remove some edits or shorten the text."
-        )
+            say(
+                "The request has {length:,} characters; at most {most:,} are read. "
+                "Remove some edits or shorten the text.",
+                length=len(text), most=LONGEST_REQUEST,
+            )
+        )  # fmt: skip
     try:
         request = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise ValueError("The request is not valid JSON text. Take back the last change, or reload the page.") from None
+        raise ValueError(
+            say("The request is not valid JSON text. Take back the last change, or reload the page.")
+        ) from None
     if not isinstance(request, dict):
-        raise ValueError("The request is JSON, but no object with fields. Reload the page.")
+        raise ValueError(say("The request is JSON, but no object with fields. Reload the page."))
     return request
 
 
@@ -98,3 +110,9 @@ def number_of(text: object) -> int | None:
     """The number of a question that cannot be read, where its end still says it."""
     found = LAST_SEQ.match(text[-END:]) if isinstance(text, str) else None
     return int(found[1]) if found else None
+
+
+def language_of(text: object) -> str:
+    """The language that a question asks for, also one that cannot be read."""
+    found = LANG.search(text) if isinstance(text, str) else None
+    return language({"lang": found[1]} if found else {})

@@ -14,6 +14,7 @@ from typing import Any
 
 from explorer import sources
 from explorer.limits import LIMITS
+from explorer.messages import say
 from explorer.offers import OFFERS
 from explorer.spec import CHECKPOINT_PREFIX, SpecError
 from explorer.typed import read_field
@@ -66,9 +67,15 @@ def _fitted(name: str, text: str, past: Any) -> dict[str, Any]:
         cached = 0
     cached = min(max(cached, 0), fields["T"] - 1)
     if fields["B"] > LIMITS.B:
-        raise SpecError({"text": f"The text has {fields['B']} lines; at most {LIMITS.B} are read. Remove some."})
+        message = say(
+            "The text has {lines} lines; at most {most} are read. Remove some.", lines=fields["B"], most=LIMITS.B
+        )
+        raise SpecError({"text": message})
     if fields["T"] > LIMITS.T:
-        raise SpecError({"text": f"A line has {fields['T']} tokens; at most {LIMITS.T} are read. Shorten it."})
+        message = say(
+            "A line has {tokens} tokens; at most {most} are read. Shorten it.", tokens=fields["T"], most=LIMITS.T
+        )
+        raise SpecError({"text": message})
     return {**fields, "T": fields["T"] - cached, "past": cached}
 
 

@@ -15,6 +15,7 @@ import segno
 
 from explorer import link
 from explorer.link import View
+from explorer.messages import in_language, said
 from explorer.spec import RunSpec
 
 LONGEST_BASE = 500  # characters of an address without its query
@@ -22,12 +23,12 @@ LONGEST_CODE = 1000  # characters of a link that a phone still reads from a scre
 BASE = re.compile(r"https?://[^\s?#\"'<>`\\]+")
 
 
-def query(spec: RunSpec, view: View) -> tuple[str, str]:
+def query(spec: RunSpec, view: View, lang: str) -> tuple[str, str]:
     """(the query string, "") or, where a link cannot hold the state, ("", why and what to do)."""
     try:
         return link.encode(spec, view), ""
     except link.LinkTooLong as error:
-        return "", str(error)
+        return "", in_language(said(error), lang)
 
 
 def shared(spec: RunSpec, view: View, asked: Any, texts: Mapping[str, Any]) -> dict[str, str]:
@@ -37,7 +38,7 @@ def shared(spec: RunSpec, view: View, asked: Any, texts: Mapping[str, Any]) -> d
     """
     given = asked if isinstance(asked, Mapping) else {}
     view = replace(view, present=given.get("present") is True)
-    text, trouble = query(spec, view)
+    text, trouble = query(spec, view, texts["lang"])
     if trouble:
         return {"query": "", "code": "", "note": trouble}
     base = given.get("base")

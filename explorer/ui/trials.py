@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.messages import said, say
 from explorer.run import run
 from explorer.spec import RunSpec, SpecError
 from explorer.stages.checks import COURSE_ROW, LONGEST, norm_comparison, read_row, softmax_check
@@ -27,7 +28,7 @@ def course_row() -> str:
 
 def softmax(asked: Any, lang: str = ENGLISH) -> dict[str, Any]:
     """The softmax of the row typed, step by step. Raises SpecError with the message for its field."""
-    text = _text(asked, "row") or course_row()
+    text = _text(asked, "softmax", "row") or course_row()
     with Beside("softmax.row"):
         found = softmax_check(read_row(text), lang)
     return {
@@ -72,28 +73,33 @@ class Beside:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ValueError) and not isinstance(error, SpecError):
-            raise SpecError({self.name: str(error)}) from None
+            raise SpecError({self.name: said(error)}) from None
 
 
 def _vector(given: Mapping[str, Any], name: str, width: int) -> list[float] | None:
     """The numbers typed for γ or β; a single one stands for every feature; None when the field is empty."""
-    text = _text(given, name)
+    text = _text(given, "norms", name)
     if not text:
         return None
     with Beside(f"norms.{name}"):
         numbers = read_row(text)
         if len(numbers) not in (1, width):
-            raise ValueError(f"{name} has {len(numbers)} numbers, the row {width}. Type one for each feature, or one.")
+            raise ValueError(
+                say(
+                    "{name} has {count} numbers, the row {width}. Type one for each feature, or one.",
+                    name=name, count=len(numbers), width=width,
+                )
+            )  # fmt: skip
         if not np.isfinite(numbers).all():
-            raise ValueError(f"{name} must be finite. Type numbers such as 1 or 0.5.")
+            raise ValueError(say("{name} must be finite. Type numbers such as 1 or 0.5.", name=name))
     return numbers * width if len(numbers) == 1 else numbers
 
 
-def _text(asked: Any, name: str) -> str:
+def _text(asked: Any, trial: str, name: str) -> str:
     value = asked.get(name) if isinstance(asked, Mapping) else ""
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > LONGEST_TEXT:
-        raise SpecError({f"softmax.{name}": f"A row takes at most {LONGEST} numbers. Shorten it."})
+        raise SpecError({f"{trial}.{name}": say("A row takes at most {most} numbers. Shorten it.", most=LONGEST)})
     return text
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from explorer.effects import MOST_HEADS, effects
 from explorer.limits import LIMITS
+from explorer.messages import said
 from explorer.quantities import QUANTITIES
 from explorer.run import run
 from explorer.spec import RunSpec, SpecError
@@ -59,12 +60,12 @@ def sort(switches: tuple[str, ...], spec: RunSpec) -> Sorted:
         try:
             switch = parse_switch(text)
         except SwitchError as error:
-            raise SpecError({"switches": str(error)}) from None
+            raise SpecError({"switches": said(error)}) from None
         try:
             switch.check({"h": spec.h, "experts": spec.experts})
         except SwitchError as error:
             if switch.kind.argument == "number":
-                raise SpecError({"switches": str(error)}) from None
+                raise SpecError({"switches": said(error)}) from None
             gone.append(text)
         else:
             fit.append(text)
