@@ -18,8 +18,8 @@ export class State {
   request() {
     const {query, preset, spec, edits, stage, compare, slice, select, view, fit} = this;
     const sent = edits.map(({t, i, x, on}) => ({t, i, x: Number.isFinite(x) ? x : String(x), on}));
-    const switches = this.switches.filter(one => one.on).map(one => one.s);
-    return {query, preset, spec, edits: sent, switches, stage, compare, slice, select, view, fit, lang: this.lang, chosen_lang: this.chosenLang, present: this.present};
+    const names = on => this.switches.filter(one => one.on === on).map(one => one.s);
+    return {query, preset, spec, edits: sent, switches: names(true), off: names(false), stage, compare, slice, select, view, fit, lang: this.lang, chosen_lang: this.chosenLang, present: this.present};
   }
 
   /** Take over what the server made of the newest request. */
@@ -30,8 +30,9 @@ export class State {
     this.agreed = {...answer.spec};
     // The values of a whole tensor stay packed, as text that begins with "z".
     this.edits = answer.edits.map(e => (typeof e.x === "string" && !e.x.startsWith("z") ? {...e, x: Number(e.x.replace("inf", "Infinity"))} : e));
-    const known = this.switches.filter(one => !one.on || answer.switches.includes(one.s)), names = known.map(one => one.s);
-    this.switches = [...known, ...answer.switches.filter(s => !names.includes(s)).map(s => ({s, on: true}))];
+    const listed = [...answer.switches.map(s => ({s, on: true})), ...answer.off.map(s => ({s, on: false}))];
+    const order = this.switches.map(one => one.s), place = ({s}) => (order.includes(s) ? order.indexOf(s) : order.length);
+    this.switches = listed.sort((a, b) => place(a) - place(b));
     this.stage = answer.stage;
     this.select = answer.select;
     this.slice = answer.slice;

@@ -28,7 +28,8 @@ class View:
     """What of a run is looked at.
 
     stage: 1–8; cell: the selected cell as (quantity or weight, index), or None; compare: what cells show;
-    row, head: the batch row and head shown where not all fit; lang: "" for the browser's; present: classroom mode
+    row, head, token, expert: which of each is shown where not all fit; lang: "" for the browser's
+    present: classroom mode; idle: what-ifs that stay in the list of changes while they are out of force
     """
 
     stage: int = 1
@@ -38,6 +39,9 @@ class View:
     head: int = 0
     lang: str = ""
     present: bool = False
+    token: int = 0
+    expert: int = 0
+    idle: tuple[str, ...] = ()
 
 
 class LinkTooLong(ValueError):

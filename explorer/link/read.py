@@ -14,9 +14,12 @@ from explorer.limits import LIMITS
 from explorer.link.keys import COMPARE, FIELDS, LANGUAGES, MOST_CELLS, RESERVED, VERSION, View
 from explorer.link.packing import MARK, count, unpack
 from explorer.link.repair import Parts
+from explorer.messages import said, say
 from explorer.quantities import LONGEST_NAME, QUANTITIES
 from explorer.spec import Edit, RunSpec, SpecError
+from explorer.switches import parse_switch
 from explorer.typed import shown
+from explorer.validation import MOST_SWITCHES
 
 MOST_PARTS = 80
 MOST_NOTES = 12
@@ -26,20 +29,26 @@ def decode(query: str) -> tuple[RunSpec, View, list[str]]:
     """The spec and view that a query string holds, and one sentence for each part that was ignored. Never raises."""
     query = query.encode("utf-8", "replace").decode("utf-8")  # half characters cannot travel further
     if len(query) > LIMITS.link:
-        note = f"The link has {len(query):,} characters; at most {LIMITS.link:,} are read. All of it was ignored."
+        note = say(
+            "The link has {length:,} characters; at most {most:,} are read. All of it was ignored.",
+            length=len(query), most=LIMITS.link,
+        )  # fmt: skip
         return RunSpec(), View(), [note]
     try:
         pairs = dict(parse_qsl(query.lstrip("?"), keep_blank_values=True, max_num_fields=MOST_PARTS))
     except ValueError:
-        return RunSpec(), View(), [f"The link has more than {MOST_PARTS} parts. All of it was ignored."]
+        return RunSpec(), View(), [say("The link has more than {most} parts. All of it was ignored.", most=MOST_PARTS)]
     for key in RESERVED:
         pairs.pop(key, None)
     notes: list[str] = []
     if (version := pairs.pop("v", VERSION)) != VERSION:
         notes.append(
-            f"The link is of version {shown(version)}; this program reads version {VERSION}, "
-            "and took from the link what it knows."
-        )
+            say(
+                "The link is of version {given}; this program reads version {own}, "
+                "and took from the link what it knows.",
+                given=shown(version), own=VERSION,
+            )
+        )  # fmt: skip
     typed = {FIELDS[key]: text for key, text in pairs.items() if key in FIELDS}
     edits = _decode_edits(typed.pop("edits", ""), notes)
     switches = [s for s in typed.pop("switches", "").split("!") if s]
@@ -52,13 +61,18 @@ def _shortened(notes: list[str]) -> list[str]:
     distinct = list(dict.fromkeys(notes))
     if len(distinct) <= MOST_NOTES:
         return distinct
-    return [*distinct[: MOST_NOTES - 1], f"{len(distinct) - MOST_NOTES + 1} more parts were ignored."]
+    return [*distinct[: MOST_NOTES - 1], say("{count} more parts were ignored.", count=len(distinct) - MOST_NOTES + 1)]
 
 
 def _decode_edits(text: str, notes: list[str]) -> list[Edit]:
     parts = text.split("!") if text else []
     if len(parts) > LIMITS.edits:
-        notes.append(f"The link has {len(parts):,} edits; the first {LIMITS.edits} were taken, the others ignored.")
+        notes.append(
+            say(
+                "The link has {count:,} edits; the first {most} were taken, the others ignored.",
+                count=len(parts), most=LIMITS.edits,
+            )
+        )  # fmt: skip
     edits: list[Edit] = []
     cells = MOST_CELLS
     for part in parts[: LIMITS.edits]:
@@ -66,7 +80,7 @@ def _decode_edits(text: str, notes: list[str]) -> list[Edit]:
             edits.append(_decode_edit(part, cells))
             cells -= count(edits[-1].value)
         except (ValueError, OverflowError):
-            notes.append(f"The edit {shown(part)} could not be read. It was ignored.")
+            notes.append(say("The edit {edit} could not be read. It was ignored.", edit=shown(part)))
     return edits
 
 
@@ -94,18 +108,23 @@ def _decode_view(rest: dict[str, str], spec: RunSpec, notes: list[str]) -> View:
         "show": lambda text: {"compare": COMPARE[COMPARE.index(text)]},
         "row": lambda text: {"row": _within(text, 0, spec.B - 1)},
         "head": lambda text: {"head": _within(text, 0, spec.h - 1)},
+        "token": lambda text: {"token": _within(text, 0, spec.T - 1)},
+        "expert": lambda text: {"expert": _within(text, 0, spec.experts - 1)},
+        "off": lambda text: {"idle": _decode_idle(text, spec)},
         "lang": lambda text: {"lang": LANGUAGES[LANGUAGES.index(text)]},
         "present": lambda text: {"present": bool(_within(text, 0, 1))},
     }
     values: dict[str, Any] = {}
     for key, text in rest.items():
         if key not in readers:
-            notes.append(f"The link's part {shown(key)} is unknown. It was ignored.")
+            notes.append(say("The link's part {key} is unknown. It was ignored.", key=shown(key)))
             continue
         try:
             values |= readers[key](text)
         except ValueError:
-            notes.append(f"The link's {key} = {shown(text)} does not fit here. It was ignored.")
+            notes.append(
+                say("The link's {key} = {value} does not fit here. It was ignored.", key=key, value=shown(text))
+            )
     return View(**values)
 
 
@@ -113,6 +132,16 @@ def _within(text: str, low: int, high: int) -> int:
     if not low <= (number := _whole(text)) <= high:
         raise ValueError(text)
     return number
+
+
+def _decode_idle(text: str, spec: RunSpec) -> tuple[str, ...]:
+    """What-ifs that are out of force; one that is in force as well is in force."""
+    names = tuple(dict.fromkeys(text.split("!")))
+    if len(names) > MOST_SWITCHES:
+        raise ValueError(text)
+    for name in names:
+        parse_switch(name).check({"h": spec.h, "experts": spec.experts})
+    return tuple(name for name in names if name not in spec.switches)
 
 
 def _decode_cell(text: str, spec: RunSpec) -> tuple[str, tuple[int, ...]]:
@@ -135,4 +164,4 @@ def _check_weight_cell(name: str, cell: tuple[int, ...], spec: RunSpec) -> None:
     try:
         spec.unedited().with_edit(Edit(name, cell, 0.0))
     except SpecError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(said(error)) from None

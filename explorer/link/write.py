@@ -11,14 +11,15 @@ from urllib.parse import quote, urlencode
 from explorer.limits import LIMITS
 from explorer.link.keys import KEYS, MOST_CELLS, VERSION, LinkTooLong, View
 from explorer.link.packing import count, pack
+from explorer.messages import say
 from explorer.offers import OFFERS
 from explorer.spec import Edit, RunSpec
 
 _SAFE = "@~!*.:,-_"
 # What to do when one part of a link takes most of its room, by field.
 _ADVICE = {
-    "edits": "Remove edits, or set single cells instead of a whole tensor.",
-    "text": "Shorten the text.",
+    "edits": say("Remove edits, or set single cells instead of a whole tensor."),
+    "text": say("Shorten the text."),
 }
 
 
@@ -27,8 +28,11 @@ def encode(spec: RunSpec, view: View | None = None) -> str:
     cells = sum(count(edit.value) for edit in spec.edits)
     if cells > MOST_CELLS:
         raise LinkTooLong(
-            f"The edits hold {cells:,} given values; a link carries at most {MOST_CELLS:,}. {_ADVICE['edits']}"
-        )
+            say(
+                "The edits hold {cells:,} given values; a link carries at most {most:,}. {advice}",
+                cells=cells, most=MOST_CELLS, advice=_ADVICE["edits"],
+            )
+        )  # fmt: skip
     texts = {name: _field_text(name, value) for name, value in _given(spec).items()}
     pairs = [("v", VERSION), *((KEYS[name], text) for name, text in texts.items()), *_view_pairs(view or View())]
     query = urlencode(pairs, quote_via=quote, safe=_SAFE, errors="replace")
@@ -46,11 +50,12 @@ def _given(spec: RunSpec) -> dict[str, Any]:
 def _too_long(length: int, texts: dict[str, str]) -> str:
     sizes = {name: len(quote(text, safe=_SAFE, errors="replace")) for name, text in texts.items()}
     largest = max(sizes, key=lambda name: sizes[name])
-    advice = _ADVICE.get(largest, f"Choose a shorter {largest}.")
-    return (
-        f"This state needs a link of {length:,} characters; at most {LIMITS.link:,} are allowed. "
-        f"{sizes[largest]:,} of them are for {largest}. {advice}"
-    )
+    advice = _ADVICE.get(largest) or say("Choose a shorter {field}.", field=largest)
+    return say(
+        "This state needs a link of {length:,} characters; at most {most:,} are allowed. "
+        "{part:,} of them are for {field}. {advice}",
+        length=length, most=LIMITS.link, part=sizes[largest], field=largest, advice=advice,
+    )  # fmt: skip
 
 
 def _field_text(name: str, value: Any) -> str:
@@ -82,7 +87,10 @@ def _view_pairs(view: View) -> list[tuple[str, str]]:
         pairs.append(("cell", f"{view.cell[0]}@{'.'.join(map(str, view.cell[1]))}"))
     if view.compare != "value":
         pairs.append(("show", view.compare))
-    pairs += [(key, str(n)) for key, n in (("row", view.row), ("head", view.head)) if n]
+    shown = {"row": view.row, "head": view.head, "token": view.token, "expert": view.expert}
+    pairs += [(key, str(n)) for key, n in shown.items() if n]
+    if view.idle:
+        pairs.append(("off", "!".join(view.idle)))
     if view.lang:
         pairs.append(("lang", view.lang))
     if view.present:

@@ -71,8 +71,7 @@ def settled(asked: Asked, request: Mapping[str, Any], trace: Trace) -> Asked:
     stage, slots = asked.view.stage, asked.slots
     if given.get("show"):
         stage, slots = in_view(trace, cell, stage, slots)
-    view = replace(asked.view, cell=cell, stage=stage, row=slots["b"], head=slots["h"])
-    return replace(asked, view=view, slots=slots)
+    return replace(asked, view=replace(asked.view, cell=cell, stage=stage)).showing(slots)
 
 
 def in_view(trace: Trace, cell: Cell, stage: int, slots: Mapping[str, int]) -> tuple[int, dict[str, int]]:

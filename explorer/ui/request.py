@@ -15,12 +15,14 @@ from explorer import link
 from explorer.link import COMPARE, LANGUAGES, View
 from explorer.link.keys import MOST_CELLS
 from explorer.link.packing import MARK, count, unpack
+from explorer.messages import in_language, say
 from explorer.quantities import QUANTITIES, UnknownName
 from explorer.spec import PRESETS, Edit, RunSpec, SpecError
 from explorer.ui import whatif
 from explorer.ui.controls import FIELDS, Field
 from explorer.ui.inspect import chosen
 from explorer.ui.reading import settle
+from explorer.validation import MOST_SWITCHES
 
 STAGE_COUNT = 8
 DEPENDED_ON = {"d_model", "h", "h_kv", "d_h"}  # while one of them is wrong, others cannot be judged
@@ -35,6 +37,11 @@ class Asked:
     notes: tuple[str, ...]
     slots: Mapping[str, int]
 
+    def showing(self, slots: Mapping[str, int]) -> Asked:
+        """The same with these slots, which the view holds as well, for the link."""
+        row, head, token, expert = (slots.get(name, 0) for name in "bhte")
+        return replace(self, slots=slots, view=replace(self.view, row=row, head=head, token=token, expert=expert))
+
 
 def read(request: Mapping[str, Any], texts: Mapping[str, Any]) -> Asked:
     """Raises SpecError with messages by field; "" is the request as a whole."""
@@ -47,17 +54,20 @@ def read(request: Mapping[str, Any], texts: Mapping[str, Any]) -> Asked:
         base = _preset(preset)
     typed = settle(_typed(request, base), request.get("fit") is True)
     spec = _spec_without_edits(typed, notes, texts)
-    spec = _with_switches(spec, _switches(request, base), notes, texts)
+    spec = replace(spec, switches=_fitting(_switches(request, base), spec, notes, texts))
+    idle = _fitting(view.idle, spec, notes, texts)
     edits = [*(base.edits if base else ()), *_edits(request)]
     spec = _with_edits(spec, edits, notes, texts)
     slots = _slots(request, view, spec)
     cell = view.cell if isinstance(request.get("query"), str) else chosen(request, spec)
-    return Asked(spec, replace(view, row=slots["b"], head=slots["h"], cell=cell), tuple(notes), slots)
+    view = replace(view, cell=cell, idle=tuple(name for name in idle if name not in spec.switches))
+    return Asked(spec, view, tuple(notes), {}).showing(slots)
 
 
 def _preset(name: Any) -> RunSpec:
     if not isinstance(name, str) or name not in PRESETS:
-        raise SpecError({"": f"There is no preset {str(name)[:40]!r}. Presets: {', '.join(PRESETS)}."})
+        message = say("There is no preset {name!r}. Presets: {known}.", name=str(name)[:40], known=", ".join(PRESETS))
+        raise SpecError({"": message})
     return PRESETS[name]
 
 
@@ -111,19 +121,19 @@ def _parse(typed: dict[str, Any]) -> RunSpec:
         raise
 
 
-def _with_switches(spec: RunSpec, switches: tuple[str, ...], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
-    """`spec` with the what-ifs; those whose head or expert does not exist at these sizes are left out and named."""
+def _fitting(switches: tuple[str, ...], spec: RunSpec, notes: list[str], texts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The what-ifs without those whose head or expert does not exist at these sizes; those are named."""
     sorted_out = whatif.sort(switches, spec)
     if sorted_out.gone:
         labels = "; ".join(whatif.label(switch, texts) for switch in sorted_out.gone)
         notes.append(texts["note_switches_gone"].format(switches=labels))
-    return replace(spec, switches=sorted_out.fit)
+    return sorted_out.fit
 
 
 def _with_edits(spec: RunSpec, edits: list[Edit], notes: list[str], texts: Mapping[str, Any]) -> RunSpec:
     """`spec` with the edits; those whose cell does not exist at these sizes are left out and named."""
     fit = [edit for edit in edits if _exists(spec, edit)]
-    if gone := [edit.label() for edit in edits if edit not in fit]:
+    if gone := [in_language(edit.label(), texts["lang"]) for edit in edits if edit not in fit]:
         notes.append(texts["note_gone"].format(edits="; ".join(gone[:5]) + (" …" if len(gone) > 5 else "")))
     return replace(spec, edits=tuple(fit))
 
@@ -150,7 +160,7 @@ def _edits(request: Mapping[str, Any]) -> list[Edit]:
             edits.append(_edit(item, cells))
             cells -= count(edits[-1].value)
         except (KeyError, TypeError, ValueError, OverflowError):
-            wrong[f"edits.{n}"] = "This edit cannot be read. Type a finite number, or remove it."
+            wrong[f"edits.{n}"] = say("This edit cannot be read. Type a finite number, or remove it.")
     if wrong:
         raise SpecError(wrong)
     return edits
@@ -171,9 +181,12 @@ def _edit(item: Mapping[str, Any], most_cells: int) -> Edit:
 
 
 def _switches(request: Mapping[str, Any], base: RunSpec | None) -> tuple[str, ...]:
-    given = request.get("switches") or []
-    own = [str(s) for s in given] if isinstance(given, list) else []
-    return tuple(dict.fromkeys([*(base.switches if base else ()), *own]))
+    return tuple(dict.fromkeys([*(base.switches if base else ()), *_names(request, "switches")]))
+
+
+def _names(request: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    given = request.get(key) or []
+    return tuple(str(s) for s in given) if isinstance(given, list) else ()
 
 
 def _view(request: Mapping[str, Any]) -> View:
@@ -181,6 +194,7 @@ def _view(request: Mapping[str, Any]) -> View:
     return View(
         stage=_whole(request.get("stage"), 1, 1, STAGE_COUNT), compare=compare if compare in COMPARE else COMPARE[0],
         lang=lang if lang in LANGUAGES else "", present=request.get("present") is True,
+        idle=_names(request, "off")[:MOST_SWITCHES],
     )  # fmt: skip
 
 
@@ -189,13 +203,10 @@ def _slots(request: Mapping[str, Any], view: View, spec: RunSpec) -> dict[str, i
     given = request.get("slice")
     wanted = given if isinstance(given, Mapping) else {}
     by_link = isinstance(request.get("query"), str)
-    row, head = (view.row, view.head) if by_link else (wanted.get("b"), wanted.get("h"))
-    slots = {
-        "b": _whole(row, 0, 0, spec.B - 1),
-        "h": _whole(head, 0, 0, spec.h - 1),
-        "t": _whole(wanted.get("t"), 0, 0, spec.T - 1),
-    }
-    return slots | ({"e": _whole(wanted.get("e"), 0, 0, spec.experts - 1)} if spec.experts else {})
+    if by_link:
+        wanted = {"b": view.row, "h": view.head, "t": view.token, "e": view.expert}
+    counts = {"b": spec.B, "h": spec.h, "t": spec.T} | ({"e": spec.experts} if spec.experts else {})
+    return {name: _whole(wanted.get(name), 0, 0, count - 1) for name, count in counts.items()}
 
 
 def _whole(value: Any, default: int, low: int, high: int) -> int:

@@ -16,7 +16,7 @@ from tests.browser.server import Server
 
 Open = Callable[..., ExplorerPage]
 EDITED = RunSpec(B=2, T=3, d_model=8, h=2, weights="random", seed=5, edits=(Edit("probs", (0, 1, 2, 0), 0.75),))
-OTHERS = ("stage", "cell", "show", "row", "head", "lang", "present", "unknown")
+OTHERS = ("stage", "cell", "show", "row", "head", "lang", "present", "token", "expert", "off", "unknown")
 MARKUP = (
     "<img src=x onerror=window.hit=1>",
     '"><svg onload=window.hit=1>',
@@ -45,6 +45,21 @@ def test_the_address_of_a_page_opens_the_same_picture_elsewhere(open_explorer: O
     spec, view, notes = decode(query)
     assert (spec, view.stage, notes) == (RunSpec(T=3, edits=(Edit("scores", (0, 0, 2, 1), 2.5),)), 4, [])
     assert open_explorer(query).texts() == shown
+
+
+def test_a_what_if_that_is_off_stays_in_the_list_through_its_link(open_explorer: Open) -> None:
+    explorer = open_explorer("?T=3&s=no_rope!no_mask&stage=5")
+    with explorer.repaint():
+        explorer.page.locator("[data-switch-on=no_rope] input").uncheck()
+    explorer.page.wait_for_function("location.search.includes('off=')")
+    spec, view, notes = decode(explorer.page.evaluate("location.search"))
+    assert (spec.switches, view.idle, notes) == (("no_mask",), ("no_rope",), [])
+    again = open_explorer(explorer.page.evaluate("location.search"))
+    expect(again.page.locator("[data-switch-on=no_rope] input")).not_to_be_checked()
+    expect(again.page.locator("[data-switch-on=no_mask] input")).to_be_checked()
+    with again.repaint():
+        again.page.locator("[data-switch-on=no_rope] input").check()
+    expect(again.page.locator("[data-switch=no_rope]")).to_have_attribute("aria-pressed", "true")
 
 
 def test_markup_in_a_link_is_shown_and_never_run(open_explorer: Open) -> None:

@@ -168,6 +168,19 @@ def random_spec(rng: random.Random) -> RunSpec:
         raise AssertionError(f"{bare} does not take {edits} {switches}: {error}") from error
 
 
+def _idle(rng: random.Random, spec: RunSpec) -> tuple[str, ...]:
+    """A few what-ifs out of force: none of those in force."""
+    known = [
+        "no_mask",
+        "no_rope",
+        f"only_head:{spec.h - 1}",
+        "temperature:0.5",
+        *(["expert:0"] if spec.experts else []),
+    ]
+    picked = rng.sample(known, rng.randrange(3)) if rng.random() < 0.4 else []
+    return tuple(name for name in picked if name not in spec.switches)
+
+
 def random_view(rng: random.Random, spec: RunSpec) -> View:
     cell = None
     if rng.random() < 0.6:
@@ -181,4 +194,7 @@ def random_view(rng: random.Random, spec: RunSpec) -> View:
         head=rng.randrange(spec.h),
         lang=rng.choice(["", "en", "zh"]),
         present=rng.random() < 0.3,
+        token=rng.randrange(spec.T),
+        expert=rng.randrange(spec.experts) if spec.experts else 0,
+        idle=_idle(rng, spec),
     )

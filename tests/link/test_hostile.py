@@ -32,7 +32,24 @@ examples = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
-KEY = st.sampled_from([*KEYS.values(), "v", "stage", "cell", "show", "row", "head", "lang", "present", "view", "x"])
+KEY = st.sampled_from(
+    [
+        *KEYS.values(),
+        "v",
+        "stage",
+        "cell",
+        "show",
+        "row",
+        "head",
+        "lang",
+        "present",
+        "off",
+        "expert",
+        "token",
+        "view",
+        "x",
+    ]
+)
 HOSTILE = (
     "", "-1", "0", "1", "2", "3", "8", "64", "1e400", "-inf", "nan", "NaN", "9" * 400, "1_0", "١٢", "２", "+3", " 4 ",
     "0x10", "1,2", "2.5", "true", "on", "toy", "random", "checkpoint:", "checkpoint:../../etc/passwd",

@@ -42,6 +42,10 @@ GIVEN_OUT: dict[str, tuple[RunSpec, View]] = {
         ),
         View(stage=8, row=1, head=1, lang="zh", present=True),
     ),
+    "v=1&T=3&d=8&h=2&w=random&E=3&s=no_rope&stage=8&head=1&token=2&expert=1&off=no_mask!only_head:1": (
+        RunSpec(T=3, d_model=8, h=2, weights="random", experts=3, switches=("no_rope",)),
+        View(stage=8, head=1, token=2, expert=1, idle=("no_mask", "only_head:1")),
+    ),
     "v=1&text=%E4%B8%96%E7%95%8C%20%26%20more%3D&stage=1": (RunSpec(text="世界 & more="), View()),
     "v=1&e=self_attn.q_proj.weight@0.1~.5&s=no_mask&stage=2": (
         RunSpec(edits=(Edit("self_attn.q_proj.weight", (0, 1), 0.5),), switches=("no_mask",)),
@@ -71,6 +75,8 @@ def test_links_given_out_keep_opening(query: str) -> None:
         ("w=checkpoint:gone&seed=3", RunSpec(seed=3), ["w = 'checkpoint:gone'", "no checkpoint"]),
         ("colour=red&T=3", RunSpec(T=3), ["'colour' is unknown"]),
         ("v=7&T=3", RunSpec(T=3), ["version '7'", "version 1"]),
+        ("off=only_head:1&T=3", RunSpec(T=3), ["off = 'only_head:1'", "does not fit"]),
+        ("off=<b>&expert=0&token=2", RunSpec(), ["off = '<b>'", "expert = '0'", "token = '2'"]),
         ("pad=1,2&T=3", RunSpec(T=3), ["pad = '1,2'", "one count a row"]),
     ],
 )  # fmt: skip
