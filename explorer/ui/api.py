@@ -28,7 +28,7 @@ from explorer.offers import OFFERS, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 from explorer.typed import shown
 from explorer.ui import access
-from explorer.ui.exchange import REQUIRED
+from explorer.ui.bodies import REQUIRED, Endpoint
 from explorer.ui.gpu import compare
 
 log = logging.getLogger(__name__)
@@ -144,7 +144,7 @@ def add_api(blocks: gr.Blocks) -> None:
         for name, endpoint in ENDPOINTS.items():
             if endpoint is gpu and not device.gpu_here():
                 continue
-            writes = endpoint in (generate, generate_stream)
+            writes = endpoint in WRITING
             named_endpoint(
                 _streamed(endpoint) if endpoint is generate_stream else _answered(endpoint),
                 api_name=name,
@@ -158,15 +158,20 @@ ENDPOINTS: dict[str, Callable[..., Any]] = {
     "trace": trace, "ledger": ledger, "figure": figure, "generate": generate, "generate_stream": generate_stream,
     "gpu": gpu,
 }  # fmt: skip
+WRITING = (generate, generate_stream)
 
 
-def parameters() -> dict[str, dict[str, object]]:
-    """Endpoint -> its parameters with their defaults, REQUIRED where there is none."""
+def endpoints() -> dict[str, Endpoint]:
+    """What may be asked of each, for the layer before Gradio."""
     return {
-        name: {
-            p.name: REQUIRED if p.default is p.empty else p.default
-            for p in inspect.signature(endpoint).parameters.values()
-        }
+        name: Endpoint(
+            {
+                p.name: REQUIRED if p.default is p.empty else p.default
+                for p in inspect.signature(endpoint).parameters.values()
+            },
+            streams=inspect.isgeneratorfunction(endpoint),
+            writes=endpoint in WRITING,
+        )
         for name, endpoint in ENDPOINTS.items()
     }
 

@@ -12,7 +12,7 @@ import gradio as gr
 import plotly
 
 from explorer import device
-from explorer.ui.api import add_api, parameters
+from explorer.ui.api import add_api, endpoints
 from explorer.ui.gpu_event import add_gpu_event
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
 from explorer.ui.page import answer, fixed
@@ -54,7 +54,7 @@ def launch_arguments() -> dict[str, Any]:
         "strict_cors": True,
         "ssr_mode": False,
         "state_session_capacity": SESSIONS,
-        "app_kwargs": {"middleware": middleware(parameters())},
+        "app_kwargs": {"middleware": middleware(endpoints())},
     }
 
 

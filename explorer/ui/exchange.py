@@ -1,25 +1,29 @@
 """One request and its answer on their way through the layer before Gradio.
 
-Purpose: count bytes, stop at a limit, give a page its policy, and answer in Gradio's place.
-Must not know: which requests are let through.
+Purpose: count bytes, stop at a limit, hear whoever asked hang up, give a page its policy, and answer in Gradio's place.
+Must not know: which requests are let through, what they say.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any
 
+from explorer.allowance import Allowance
 from explorer.ui import access
+from explorer.ui.bodies import Unreadable
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Inner = Callable[[Message, Receive, Send], Awaitable[None]]
 
 BODY = 2**20  # bytes of one request
-REQUIRED = object()  # stands for the default of a parameter that has none
 SECURITY = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -36,17 +40,14 @@ REFUSED = re.compile(rb'"?\{\\?"ok\\?":false')  # how an answer of the page begi
 SCRIPT = re.compile(rb"<script(?=[\s>])")
 
 
-class Unreadable(Exception):
-    """A body that is too large or not what the endpoint takes; the message is for whoever sent it."""
-
-
 class Exchange:
     """Stands between server and app for one request."""
 
     def __init__(self, call: access.Call, receive: Receive, send: Send) -> None:
         self.call, self._receive, self._send = call, receive, send
-        self.begun = self.streams = self.too_large = False
+        self.begun = self.ended = self.streams = self.too_large = False
         self._body: bytes | None = None  # of a request that was read here, for the app to read again
+        self._gone: asyncio.Event | None = None  # set when whoever asked is gone, while that is listened for
         self._start: Message | None = None  # of an HTML page, held back until its length is known
         self._page = b""
 
@@ -62,6 +63,9 @@ class Exchange:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
+        if self._gone is not None:
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
         message = await self._receive()
         self.call.bytes_in += len(message.get("body", b""))
         if self.call.bytes_in > BODY:
@@ -78,49 +82,32 @@ class Exchange:
         self._body = body
         return body
 
+    def replace(self, content: object) -> None:
+        """Let the app read this, as JSON, in place of the body."""
+        self._body = json.dumps(content).encode()
+
     async def left(self) -> None:
         """Returns when whoever asked is gone; the body has been read before."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def refuse_files(self) -> None:
-        """Nothing here takes a file, and Gradio would fetch one from any address that a body names. Raises Unreadable.
+    @asynccontextmanager
+    async def watched(self, allowance: Allowance) -> AsyncIterator[None]:
+        """While this lasts, whoever asked can leave, and what computes on that allowance stops."""
+        gone = self._gone = asyncio.Event()
 
-        The check is Gradio's own: an object whose "meta" holds a "_type", wherever it stands.
-        """
-        body = await self.read()
+        async def wait() -> None:
+            await self.left()
+            if not self.ended:
+                allowance.left, self.call.outcome = True, "left"
+            gone.set()
+
+        waiting = asyncio.create_task(wait())
         try:
-            waiting = [json.loads(body)] if body else []
-        except (ValueError, RecursionError):
-            return  # Gradio reads JSON alone
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, dict):
-                meta = part.get("meta")
-                if isinstance(meta, dict) and "_type" in meta:
-                    raise Unreadable("Files cannot be sent here. Send text, numbers and lists.")
-                waiting.extend(part.values())
-            elif isinstance(part, list):
-                waiting.extend(part)
-
-    async def complete(self, parameters: Mapping[str, object]) -> None:
-        """Check that the body is {"data": [one entry a parameter, …]}, and fill in those that are left out.
-
-        Gradio would answer a wrong count with a server error and print what was sent. Raises Unreadable.
-        """
-        body = await self.read()
-        form = f'{{"data": [{", ".join(parameters)}]}}'
-        try:
-            asked = json.loads(body)
-        except (ValueError, RecursionError):
-            raise Unreadable(f"The body is not JSON. Send {form}.") from None
-        data = asked.get("data") if isinstance(asked, dict) else None
-        if not isinstance(data, list) or len(data) > len(parameters):
-            raise Unreadable(f"The body does not fit. Send {form}; entries at the end may be left out.")
-        left_out = list(parameters.items())[len(data) :]
-        if missing := [name for name, default in left_out if default is REQUIRED]:
-            raise Unreadable(f"{missing[0]} is missing. Send {form}.")
-        self._body = json.dumps({**asked, "data": [*data, *(default for _, default in left_out)]}).encode()
+            yield
+        finally:
+            waiting.cancel()
+            self._gone = None
 
     # --------------------------------------------------------------------------------------------------- the answer
 
@@ -138,11 +125,12 @@ class Exchange:
                 await self._send_page(self._start, self._page)
         else:
             self._look(message.get("body", b""))
+            self.ended = not message.get("more_body")
             await self._send(message)
 
     async def _begin(self, message: Message) -> None:
         self.begun, self.call.status = True, message["status"]
-        if message["status"] >= 400:
+        if message["status"] >= 400 and self.call.outcome == "ok":
             self.call.outcome = "failed" if message["status"] >= 500 else "refused"
         headers = dict(message["headers"])
         message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in SECURITY.items())]
@@ -166,7 +154,8 @@ class Exchange:
 
     def _look(self, body: bytes) -> None:
         """Note the length, and whether the page was told of a mistake."""
-        if self.call.endpoint == "update" and not self.call.bytes_out and REFUSED.match(body):
+        first, ok = not self.call.bytes_out, self.call.outcome == "ok"
+        if self.call.endpoint == "update" and first and ok and REFUSED.match(body):
             self.call.outcome = "refused"
         self.call.bytes_out += len(body)
 
@@ -185,8 +174,19 @@ class Exchange:
     async def refuse_body(self) -> None:
         await self.refuse(413, f"A request may have {BODY:,} bytes.")
 
+    async def begin_stream(self) -> None:
+        """A stream of events in Gradio's form."""
+        about = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+        await self._forward({"type": "http.response.start", "status": 200, "headers": about})
+
+    async def event(self, name: str, data: str, last: bool = False) -> None:
+        """One event; data is JSON text."""
+        body = f"event: {name}\ndata: {data}\n\n".encode()
+        await self._forward({"type": "http.response.body", "body": body, "more_body": not last})
+
     async def end_stream(self, detail: str) -> None:
         """The last event of a stream that cannot go on."""
-        body = f"event: error\ndata: {json.dumps(detail)}\n\n".encode()
-        await self._forward({"type": "http.response.body", "body": body})
+        if not self.begun:
+            await self.begin_stream()
+        await self.event("error", json.dumps(detail), last=True)
         self.call.outcome = "refused"

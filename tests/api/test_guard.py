@@ -12,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from explorer.ui.api import parameters
+from explorer.ui.api import endpoints
+from explorer.ui.crowd import Crowd
 from explorer.ui.exchange import BODY
-from explorer.ui.server import Crowd, Guard, place_of
+from explorer.ui.places import place_of
+from explorer.ui.server import Guard
 from tests.api.conftest import Running
 
 
@@ -142,7 +144,7 @@ def test_the_log_says_what_happened_and_nothing_of_what_was_written(running: Run
 
 def test_names_in_the_log_come_from_a_list() -> None:
     def name(path: str) -> str:
-        return place_of(path, parameters()).name
+        return place_of(path, endpoints()).name
 
     assert name("/gradio_api/call/trace/0123abc") == "result trace"
     assert name("/gradio_api/call/v2/figure") == "call figure"
@@ -203,7 +205,7 @@ def test_a_few_compute_some_wait_and_the_rest_are_told_so() -> None:
         running_now -= 1
 
     async def crowd() -> list[tuple[int, Any]]:
-        guard = Guard(replying(wait), crowd=Crowd(at_once=2, most_waiting=5))
+        guard = Guard(replying(wait), runs=Crowd(at_once=2, most_waiting=5))
         return list(await asyncio.gather(*(ask(guard) for _ in range(12))))
 
     replies = asyncio.run(crowd())
@@ -222,10 +224,10 @@ def test_nothing_is_computed_for_those_who_left_while_they_waited() -> None:
         await asyncio.sleep(0.1)
 
     async def crowd() -> list[tuple[int, Any]]:
-        guard = Guard(replying(wait), crowd=Crowd(at_once=1, most_waiting=9))
+        guard = Guard(replying(wait), runs=Crowd(at_once=1, most_waiting=9))
         replies = await asyncio.gather(ask(guard), *(ask(guard, leaves_after=0.02) for _ in range(4)), ask(guard))
-        assert guard.crowd.waiting == 0
-        assert not guard.crowd.places.locked()
+        assert guard.runs.waiting == 0
+        assert not guard.runs.places.locked()
         return list(replies)
 
     assert [status for status, _ in asyncio.run(crowd())] == [200, 0, 0, 0, 0, 200]
@@ -237,7 +239,7 @@ def test_a_place_is_given_back_after_an_error() -> None:
         raise KeyError("private words")
 
     async def thrice() -> list[tuple[int, Any]]:
-        guard = Guard(replying(broken), crowd=Crowd(at_once=1, most_waiting=1))
+        guard = Guard(replying(broken), runs=Crowd(at_once=1, most_waiting=1))
         return [await ask(guard) for _ in range(3)]
 
     for status, said in asyncio.run(thrice()):
