@@ -16,6 +16,7 @@ import {browserLanguage, chosenLanguage, declare, otherLanguage, Texts} from "./
 import {BlockMap} from "./map.js";
 import {Notes} from "./notes.js";
 import {Present} from "./present.js";
+import {Quiz} from "./quiz.js";
 import {Share} from "./share.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
@@ -81,6 +82,7 @@ class Page {
       this.gpu = new Gpu({texts, quantities: fixed.quantities, compose: () => this.state.request()});
       this.controls.groups.get("runtime").append(this.gpu.node);
     }
+    this.quiz = new Quiz({...asides, state, board: this.board});
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
@@ -95,7 +97,7 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.stage.code, this.effects.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.ledger.node),
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
@@ -239,6 +241,7 @@ class Page {
     this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));
+    this.quiz.look();
     this.effects.look();
     this.gpu?.look();
     this.map.update(answer.map);

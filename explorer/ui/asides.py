@@ -1,4 +1,5 @@
-"""What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link, a GPU.
+"""What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link, a GPU,
+questions.
 
 Purpose: {"want": ["effects", …]} -> one part an entry, computed only then.
 Must not know: gradio, the browser.
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.ui import gpu, share, trials, whatif
+from explorer.ui.quiz import quiz
 from explorer.ui.request import Asked
 
 Payload = dict[str, Any]
@@ -43,9 +45,13 @@ def _gpu(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> 
     return gpu.compare(asked.spec)
 
 
+def _quiz(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
+    return quiz(asked, request.get("quiz"), texts["lang"])
+
+
 PARTS: dict[str, Part] = {
     "effects": _effects, "softmax": _softmax, "norms": _norms, "course": _course, "share": _share,
-    "gpu": _gpu,
+    "gpu": _gpu, "quiz": _quiz,
 }  # fmt: skip
 
 

@@ -1,0 +1,82 @@
+// Questions about the stage and the run that are shown, each with four answers; the cell asked about is covered.
+
+import {h, setHtml, setText} from "./dom.js";
+import {fold} from "./fold.js";
+import {Part} from "./part.js";
+
+/** One question; said(right, first try) after each answer. */
+class Question {
+  constructor({kind, about, index, text, options, answer, why}, texts, said) {
+    Object.assign(this, {about, index, answer, texts, said, kind, solved: false, tries: 0});
+    this.key = JSON.stringify([text, options]);
+    this.buttons = options.map((option, n) => h("button", {type: "button", class: "answer", dataset: {answer: n}, html: option, onclick: () => this.take(n)}));
+    this.verdict = h("p", {class: "verdict", role: "status"});
+    this.why = h("p", {class: "why", hidden: true, html: why});
+    this.node = h("li", {dataset: {question: kind}}, h("p", {class: "asks", html: text}), h("div", {class: "answers"}, ...this.buttons), this.verdict, this.why);
+  }
+
+  take(n) {
+    if (this.solved) return;
+    this.tries += 1;
+    this.solved = n === this.answer;
+    this.buttons[n].classList.add(this.solved ? "right" : "wrong");
+    this.buttons[n].disabled = !this.solved;
+    if (this.solved) this.buttons.forEach((button, at) => { button.disabled = at !== n; });
+    else this.buttons.find(button => !button.disabled)?.focus(); // a button that goes dead would drop the focus
+    setText(this.verdict, this.texts[this.solved ? "quiz_right" : "quiz_wrong"]);
+    this.why.hidden = !this.solved;
+    this.said();
+  }
+}
+
+export class Quiz {
+  /** board: of the page, whose cells are covered; state: for stage and head. */
+  constructor({texts, ask, compose, state, board}) {
+    Object.assign(this, {texts, board, seed: 0, questions: []});
+    this.list = h("ol", {class: "questions"});
+    this.score = h("p", {class: "quiet", dataset: {quiz: "score"}});
+    this.more = h("button", {type: "button", class: "plain", dataset: {quiz: "more"}, onclick: () => { this.seed += 1; this.part.refresh(); }}, texts.quiz_more);
+    this.error = h("p", {class: "error", role: "alert", dataset: {errorFor: "quiz"}});
+    this.node = fold("quiz", {title: texts.quiz, class: "folded quiz", dataset: {quiz: ""}},
+      h("p", {class: "lead"}, texts.quiz_lead), this.error, this.list, h("div", {class: "quiz-foot"}, this.more, this.score));
+    const extra = () => ({stage: state.stage, quiz: {seed: this.seed, head: state.slice.h}});
+    this.part = new Part({name: "quiz", node: this.node, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
+    this.node.addEventListener("toggle", () => this.look());
+  }
+
+  /** After each picture. */
+  look() {
+    this.part.open = this.node.open;
+    this.part.refresh();
+    this.cover();
+  }
+
+  fail(errors) {
+    setText(this.error, errors.quiz ?? errors[""] ?? "");
+  }
+
+  /** A question that asks the same as before keeps its answers. */
+  show({questions}) {
+    this.fail({});
+    const before = new Map(this.questions.map(q => [q.key, q]));
+    this.questions = questions.map(about => new Question(about, this.texts, () => this.marked())).map(q => before.get(q.key) ?? q);
+    this.list.replaceChildren(...this.questions.map(q => q.node));
+    this.marked();
+  }
+
+  marked() {
+    const right = this.questions.filter(q => q.solved && q.tries === 1).length;
+    setText(this.score, this.texts.quiz_score.replace("{n}", right).replace("{all}", this.questions.length));
+    this.cover();
+  }
+
+  /** Hide the number of each cell that is asked about and not yet found. */
+  cover() {
+    for (const cell of this.board.node.querySelectorAll(".covered")) cell.classList.remove("covered");
+    if (!this.node.open) return;
+    for (const {kind, solved, about, index} of this.questions) {
+      if (kind !== "value" || solved) continue;
+      this.board.node.querySelector(`[data-q="${CSS.escape(about)}"][data-i="${index.join(",")}"]`)?.classList.add("covered");
+    }
+  }
+}

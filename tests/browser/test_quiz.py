@@ -1,0 +1,92 @@
+"""Questions on the page: asked about the run that is shown, marked at once, and the number in question is covered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from playwright.sync_api import Locator, expect
+
+from explorer import Edit, RunSpec, run
+from explorer.link import encode
+from tests.browser.explorer_page import ExplorerPage, number
+
+Open = Callable[..., ExplorerPage]
+SPEC = RunSpec(B=1, T=2, d_model=4, h=2, d_ff=4, weights="random", seed=2)
+CELL = ("resid_mid", (0, 0, 0))
+
+
+def opened(explorer: ExplorerPage) -> Locator:
+    box = explorer.page.locator("[data-quiz='']")
+    box.locator("> summary").click()
+    expect(box.locator("[data-question]").first).to_be_visible()
+    return box
+
+
+def answers(question: Locator) -> list[str]:
+    return question.locator(".answer").all_inner_texts()
+
+
+def test_the_right_answers_are_those_of_the_run_and_first_tries_count(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
+    box = opened(explorer)
+    assert box.locator("[data-question=stage]").count() == 0, "the page itself would say it"
+
+    shape = box.locator("[data-question=shape]")
+    right = answers(shape).index("×".join(map(str, run(SPEC).shape("resid_mid"))))
+    wrong = (right + 1) % 4
+    shape.locator(".answer").nth(wrong).click()
+    expect(shape.locator(".verdict")).to_have_text("Not this one. Try again.")
+    expect(shape.locator(".why")).to_be_hidden()
+    shape.locator(".answer").nth(right).click()
+    expect(shape.locator(".verdict")).to_have_text("Right.")
+    expect(shape.locator(".why")).to_be_visible()
+
+    value = box.locator("[data-question=value]")
+    covered = explorer.page.locator(".covered")
+    expect(covered).to_have_count(1)
+    assert covered.get_attribute("data-q") == "resid_mid"
+    cell = tuple(map(int, str(covered.get_attribute("data-i")).split(",")))
+    true = run(SPEC).value("resid_mid", cell)
+    gaps = [abs(number(text) - true) for text in answers(value)]
+    value.locator(".answer").nth(gaps.index(min(gaps))).click()
+    assert min(gaps) < 1e-3 * max(1, abs(true))
+    expect(value.locator(".verdict")).to_have_text("Right.")
+    expect(covered).to_have_count(0)
+    expect(box.locator("[data-quiz=score]")).to_have_text("1 of 3 at the first try")
+
+
+def test_an_edit_asks_anew_and_other_questions_can_be_had(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
+    box = opened(explorer)
+    shape, value = box.locator("[data-question=shape]"), box.locator("[data-question=value]")
+    shape.locator(".answer").first.click()
+    tried = shape.locator(".verdict").inner_text()
+    index = tuple(map(int, str(explorer.page.locator(".covered").get_attribute("data-i")).split(",")))
+    with explorer.repaint():
+        explorer.type_cell("resid_pre", index, "7")
+    box.scroll_into_view_if_needed()  # asked anew once somebody looks
+    expect(value.locator(".asks")).to_contain_text("= 7")
+    expect(shape.locator(".verdict")).to_have_text(tried)  # what an edit does not touch keeps its answers
+    edited = run(RunSpec(**{**SPEC.given(), "edits": (Edit("resid_pre", index, 7.0),)}))
+    cell = tuple(map(int, str(explorer.page.locator(".covered").get_attribute("data-i")).split(",")))
+    assert min(abs(number(text) - edited.value("resid_mid", cell)) for text in answers(value)) < 5e-3
+    before = [q.inner_text() for q in box.locator(".asks").all()]
+    box.locator("[data-quiz=more]").click()
+    explorer.page.wait_for_function(
+        "before => JSON.stringify([...document.querySelectorAll('.asks')].map(q => q.innerText)) !== before",
+        arg=json.dumps(before, ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def test_closing_uncovers_and_another_stage_asks_its_own(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
+    box = opened(explorer)
+    expect(explorer.page.locator(".covered")).to_have_count(1)
+    box.locator("> summary").click()
+    expect(explorer.page.locator(".covered")).to_have_count(0)
+    box.locator("> summary").click()
+    with explorer.repaint():
+        explorer.page.locator("[data-stage='4']").first.click()
+    box.scroll_into_view_if_needed()
+    expect(box.locator("[data-question=seen]")).to_be_visible()
