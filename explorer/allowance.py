@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from explorer.limits import LIMITS
+from explorer.messages import say
 
 
 class Stopped(Exception):
@@ -54,14 +55,14 @@ class Allowance:
         """Raises Left or OutOfTime."""
         if self.left or self.gone():
             self.left = True
-            raise Left({"": "Nobody waits for this answer any more."})
+            raise Left({"": say("Nobody waits for this answer any more.")})
         if time.monotonic() >= self.until:
-            raise OutOfTime(
-                {
-                    "": f"The answer was not ready after {self.seconds:g} seconds, the most that one request may take "
-                    "here. Ask for less: smaller sizes, a shorter text, fewer new tokens."
-                }
+            message = say(
+                "The answer was not ready after {seconds:g} seconds, the most that one request may take here. "
+                "Ask for less: smaller sizes, a shorter text, fewer new tokens.",
+                seconds=self.seconds,
             )
+            raise OutOfTime({"": message})
 
 
 _in_force: ContextVar[Allowance | None] = ContextVar("allowance", default=None)

@@ -209,7 +209,8 @@ class RunSpec:
 
         Raises SpecError naming every wrong field.
         """
-        values, errors = dict(more), {}
+        values = dict(more)
+        errors: dict[str, str] = {}
         known = {f.name: f for f in fields(cls)}
         for name, text in typed.items():
             if name not in known:

@@ -34,7 +34,7 @@ TYPES = (
 
 
 def check_types(spec: RunSpec) -> dict[str, str]:
-    errors = {}
+    errors: dict[str, str] = {}
     for names, wanted, kind in TYPES:
         for name in names:
             value = getattr(spec, name)
