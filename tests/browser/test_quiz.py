@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
@@ -71,12 +70,12 @@ def test_an_edit_asks_anew_and_other_questions_can_be_had(open_explorer: Open) -
     edited = run(RunSpec(**{**SPEC.given(), "edits": (Edit("resid_pre", index, 7.0),)}))
     cell = tuple(map(int, str(explorer.page.locator(".covered").get_attribute("data-i")).split(",")))
     assert min(abs(number(text) - edited.value("resid_mid", cell)) for text in answers(value)) < 5e-3
-    before = [q.inner_text() for q in box.locator(".asks").all()]
-    box.locator("[data-quiz=more]").click()
-    explorer.page.wait_for_function(
-        "before => JSON.stringify([...document.querySelectorAll('.asks')].map(q => q.innerText)) !== before",
-        arg=json.dumps(before, ensure_ascii=False, separators=(",", ":")),
-    )
+    seen = set()
+    for _ in range(4):
+        seen.add(explorer.page.locator(".covered").get_attribute("data-i"))
+        box.locator("[data-quiz=more]").click()
+        explorer.page.wait_for_timeout(600)
+    assert len(seen) > 1
 
 
 def test_closing_uncovers_and_another_stage_asks_its_own(open_explorer: Open) -> None:
