@@ -12,6 +12,7 @@ import gradio as gr
 import plotly
 
 from explorer import device
+from explorer.ui import mailbox
 from explorer.ui.api import add_api, endpoints
 from explorer.ui.gpu_event import add_gpu_event
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
@@ -54,7 +55,7 @@ def launch_arguments() -> dict[str, Any]:
         "strict_cors": True,
         "ssr_mode": False,
         "state_session_capacity": SESSIONS,
-        "app_kwargs": {"middleware": middleware(endpoints())},
+        "app_kwargs": {"middleware": middleware(endpoints(), mailbox.in_use)},
     }
 
 

@@ -179,10 +179,13 @@ class Exchange:
         about = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
         await self._forward({"type": "http.response.start", "status": 200, "headers": about})
 
+    async def part(self, body: bytes, last: bool = False) -> None:
+        """The next piece of a stream."""
+        await self._forward({"type": "http.response.body", "body": body, "more_body": not last})
+
     async def event(self, name: str, data: str, last: bool = False) -> None:
         """One event; data is JSON text."""
-        body = f"event: {name}\ndata: {data}\n\n".encode()
-        await self._forward({"type": "http.response.body", "body": body, "more_body": not last})
+        await self.part(f"event: {name}\ndata: {data}\n\n".encode(), last)
 
     async def end_stream(self, detail: str) -> None:
         """The last event of a stream that cannot go on."""

@@ -1,6 +1,6 @@
 """Requests of this server to itself, through the same app and without a network.
 
-Purpose: `asking`, a scope for one, `reply`, its whole answer, and `following`, its answer as it comes.
+Purpose: `asking`, a scope for one, `reply`, its whole answer, `following`, its answer as it comes, and `forget`.
 Must not know: what is asked, and for whom.
 """
 
@@ -67,6 +67,13 @@ async def following(app: Inner, scope: Message) -> AsyncIterator[bytes]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def forget(scope: Message, session: str) -> None:
+    """Let Gradio's queue keep nothing of a session whose answers are all given, or that nobody waits for."""
+    queue = scope["app"].get_blocks()._queue
+    queue.pending_messages_per_session.pop(session, None)
+    await queue.clean_events(session_hash=session)
 
 
 def _receiving(body: bytes) -> Any:

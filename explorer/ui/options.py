@@ -12,7 +12,7 @@ from pathlib import Path
 
 from explorer.limits import LIMITS, read_limits
 from explorer.spec import fit_presets
-from explorer.ui import access
+from explorer.ui import access, mailbox
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what one request may ask for, for example T=256,B=4 (also EXPLORER_LIMIT_T=256 in the environment)",
     )  # fmt: skip
     parser.add_argument("--log", metavar="FILE", help="write an access log without content, - for standard error")
+    parser.add_argument(
+        "--mailbox", metavar="DIR",
+        help="where the servers of this machine hand each other calls, so that any of them can answer "
+        f"(default: a folder in the system's temporary one; {mailbox.OFF}: nowhere; also {mailbox.VARIABLE})",
+    )  # fmt: skip
     parser.add_argument("--mcp", action="store_true", help="also serve the API as MCP tools (needs gradio[mcp])")
 
 
@@ -43,6 +48,10 @@ def apply(asked: argparse.Namespace) -> None:
             access.start(asked.log)
         except OSError as error:
             raise ValueError(f"--log {asked.log}: it cannot be written: {error.strerror}.") from None
+    try:
+        mailbox.start(asked.mailbox)
+    except ValueError as error:
+        raise ValueError(f"--mailbox: {error}") from None
     for path in asked.checkpoint:
         _offer(path)
 

@@ -20,13 +20,14 @@ ENDPOINT = re.compile(
     r"/gradio_api/(?P<name>component_server|queue/join|queue/data|heartbeat|info|openapi\.json|mcp"
     r"|(?P<verb>call/v2|call|run|api)/(?P<api>\w+)(?:/(?P<event>.+))?)(?=/|$)"
 )
+QUEUE = {"queue/join": "join", "queue/data": "data"}
 
 
 @dataclass(frozen=True)
 class Place:
     """name: in the log, "" for files. way: how something is asked there: "update" by the page, and of the endpoint
-    `api` by "run", which answers at once, by "call" or "call/v2", which answer with an event, or as an "event";
-    "" for everything else. closed: looks like an endpoint of ours and is none.
+    `api` by "run", which answers at once, by "call" or "call/v2", which answer with an event, or as an "event"; "join"
+    and "data" are the queue's; "" is everything else. closed: looks like an endpoint of ours and is none.
     """
 
     name: str
@@ -48,7 +49,7 @@ def place_of(path: str, endpoints: Container[str]) -> Place:
         return Place("update", "update")
     api, verb = found["api"], found["verb"]
     if not api:
-        return Place(found["name"])
+        return Place(found["name"], QUEUE.get(found["name"], ""))
     if api not in endpoints:
         return Place("other", closed=True)
     if verb in ("run", "api"):

@@ -22,24 +22,35 @@ from explorer.ui import access, bodies, steps
 from explorer.ui.bodies import Endpoint, Unreadable
 from explorer.ui.crowd import AT_ONCE, TEXTS_WAITING, WAITING, Busy, Crowd, in_turn
 from explorer.ui.exchange import BODY, Exchange, Inner, Message, Receive, Send
+from explorer.ui.mailbox import Mailbox
 from explorer.ui.places import CLOSED, Place, place_of
+from explorer.ui.streams import Streams
 
+JOIN = '{"data": […], "fn_index": …, "session_hash": …}'
 UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 
 
-def middleware(endpoints: Mapping[str, Endpoint]) -> list[Middleware]:
-    """For launch(app_kwargs={"middleware": middleware(…)}). endpoints: the named ones."""
-    return [Middleware(Guard, endpoints=endpoints)]
+def middleware(endpoints: Mapping[str, Endpoint], box: Mailbox | None = None) -> list[Middleware]:
+    """For launch(app_kwargs={"middleware": middleware(…)}). endpoints: the named ones; box: where servers of this
+    machine hand each other calls, if they do."""
+    return [Middleware(Guard, endpoints=endpoints, box=box)]
 
 
 class Guard:
     """The layer itself. runs: who computes a block; texts: who has one continued."""
 
-    def __init__(self, app: Inner, endpoints: Mapping[str, Endpoint] | None = None, runs: Crowd | None = None) -> None:
+    def __init__(
+        self,
+        app: Inner,
+        endpoints: Mapping[str, Endpoint] | None = None,
+        runs: Crowd | None = None,
+        box: Mailbox | None = None,
+    ) -> None:
         self.app = app
         self.endpoints = endpoints or {}
         self.runs = runs or Crowd(AT_ONCE, WAITING)
         self.texts = Crowd(1, TEXTS_WAITING)
+        self.streams = Streams(app, box) if box else None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,7 +97,7 @@ class Guard:
             await exchange.refuse_body()
 
     async def _answer(self, exchange: Exchange, place: Place, scope: Message) -> None:
-        way = place.way if scope["method"] == ("GET" if place.way == "event" else "POST") else ""
+        way = place.way if scope["method"] == ("GET" if place.way in ("event", "data") else "POST") else ""
         endpoint = self.endpoints.get(place.api) or Endpoint({})
         crowd = self.texts if endpoint.writes else self.runs
         if way in ("call", "call/v2"):
@@ -94,21 +105,38 @@ class Guard:
         elif way == "event":
             await steps.answer(self.app, exchange, scope, place, endpoint, crowd)
         elif way in ("update", "run"):  # Gradio would compute them at once, however many there are
-            await _look(exchange, endpoint if way == "run" else None)
+            body = await exchange.read()
+            if way == "run":
+                asked = bodies.read_json(body, bodies.form(endpoint.parameters))
+                bodies.refuse_files(asked)
+                exchange.replace({"data": bodies.in_order(asked, endpoint.parameters)})
             await in_turn(crowd, exchange, lambda: self.app(scope, exchange.receive, exchange.send))
+        elif way == "join":
+            await self._join(exchange, scope)
+        elif way == "data" and self.streams:
+            await self.streams.answer(exchange, scope)
         else:
             if scope["method"] == "POST":
                 _without_files(await exchange.read())
             await self.app(scope, exchange.receive, exchange.send)
 
-
-async def _look(exchange: Exchange, endpoint: Endpoint | None) -> None:
-    """Read the body before Gradio does; fill in what an endpoint's leaves out."""
-    body = await exchange.read()
-    if endpoint:
-        asked = bodies.read_json(body, bodies.form(endpoint.parameters))
+    async def _join(self, exchange: Exchange, scope: Message) -> None:
+        """A call by gradio_client, or an event of the page."""
+        asked = bodies.read_json(await exchange.read(), JOIN)
         bodies.refuse_files(asked)
-        exchange.replace({"data": bodies.in_order(asked, endpoint.parameters)})
+        number = asked.get("fn_index") if isinstance(asked, dict) else None
+        known = scope["app"].get_blocks().fns
+        if isinstance(number, bool) or not isinstance(number, int) or number not in known:
+            raise Unreadable(
+                f"There is no such fn_index. Send {JOIN}; /gradio_api/info?all_endpoints=true has the numbers."
+            )
+        if endpoint := self.endpoints.get(known[number].api_name):
+            asked["data"] = bodies.in_order(asked, endpoint.parameters)
+        if self.streams:
+            await self.streams.join(exchange, asked)
+        else:
+            exchange.replace(asked)
+            await self.app(scope, exchange.receive, exchange.send)
 
 
 def _without_files(body: bytes) -> None:

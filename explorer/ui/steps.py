@@ -18,7 +18,7 @@ from explorer.ui import bodies, tickets
 from explorer.ui.bodies import Endpoint, Unreadable
 from explorer.ui.crowd import Busy, Crowd, in_turn
 from explorer.ui.exchange import Exchange, Inner, Message
-from explorer.ui.inside import asking, reply
+from explorer.ui.inside import asking, forget, reply
 from explorer.ui.places import Place
 
 UNKNOWN = "There is no such event."
@@ -65,7 +65,10 @@ async def _as_it_comes(app: Inner, exchange: Exchange, scope: Message, name: str
     if status != 200:
         raise Busy
     event = json.loads(said)["event_id"]
-    await app(asking(scope, "GET", f"call/{name}/{event}"), exchange.receive, exchange.send)
+    try:
+        await app(asking(scope, "GET", f"call/{name}/{event}"), exchange.receive, exchange.send)
+    finally:
+        await forget(scope, event)  # an event without a session is its own
 
 
 async def _at_once(app: Inner, exchange: Exchange, scope: Message, name: str, body: bytes, crowd: Crowd) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.api.two_servers import Proxy
 from tests.browser.server import Server
 from tests.small_checkpoint import write_checkpoint
 
@@ -71,3 +72,13 @@ def stream(http: httpx.Client, name: str, *given: Any) -> list[tuple[str, Any]]:
         if lines["event"] != "heartbeat":  # it only says that the answer takes its time
             found.append((lines["event"], json.loads(lines["data"])))
     return found
+
+
+@pytest.fixture(scope="session")
+def proxy(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    logs = tmp_path_factory.mktemp("two")
+    extra = running.server.extra[:-2]  # the same limits and checkpoint, no log
+    with Server(logs / "second.log", extra=extra) as second:
+        script = Path(__file__).with_name("round_robin.py")
+        with Server(logs / "proxy.log", script=script, extra=(running.url, second.url)) as front:
+            yield Proxy(front.url)

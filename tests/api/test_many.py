@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,9 +14,9 @@ from playwright.sync_api import Browser
 from explorer import Edit, RunSpec, run
 from explorer.link import View, encode
 from tests.api.conftest import Running
+from tests.api.two_servers import Proxy
 from tests.bench import load
 from tests.browser.explorer_page import ExplorerPage
-from tests.browser.server import Server
 
 LINKED = RunSpec(B=2, T=3, d_model=8, h=2, weights="random", seed=5, edits=(Edit("probs", (0, 1, 2, 0), 0.75),))
 
@@ -42,27 +39,6 @@ def test_the_check_would_notice_somebody_else_s_answer() -> None:
     assert load.misfit(answer, 4, 3.0) == ""
     assert "expected (1.0, 2.0)" in load.misfit(answer, 4, 2.0)
     assert "question 5" in load.misfit(answer, 5, 3.0)
-
-
-@dataclass
-class Proxy:
-    """One address for two servers that know nothing of each other."""
-
-    url: str
-
-    def counts(self) -> list[int]:
-        """How many requests each server got so far."""
-        return list(httpx.get(f"{self.url}__counts", trust_env=False).json().values())
-
-
-@pytest.fixture(scope="module")
-def proxy(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    logs = tmp_path_factory.mktemp("two")
-    extra = running.server.extra[:-2]  # the same limits and checkpoint, no log
-    with Server(logs / "second.log", extra=extra) as second:
-        script = Path(__file__).with_name("round_robin.py")
-        with Server(logs / "proxy.log", script=script, extra=(running.url, second.url)) as front:
-            yield Proxy(front.url)
 
 
 def update(http: httpx.Client, component: int, request: dict[str, Any]) -> dict[str, Any]:

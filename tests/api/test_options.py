@@ -14,7 +14,7 @@ from explorer import PRESETS, RunSpec, SpecError
 from explorer.limits import LIMITS, Limits, read_limits
 from explorer.offers import OFFERS
 from explorer.spec import fit_presets
-from explorer.ui import access, options
+from explorer.ui import access, mailbox, options
 from tests.browser.server import ROOT
 from tests.small_checkpoint import write_checkpoint
 
@@ -37,6 +37,7 @@ def _as_before() -> object:
     for handler in set(access.LOG.handlers) - set(handlers):
         access.LOG.removeHandler(handler)
         handler.close()
+    mailbox.start("off")
 
 
 @pytest.mark.usefixtures("_as_before")
@@ -67,6 +68,7 @@ def test_a_checkpoint_is_offered_under_its_name_and_a_log_begun(tmp_path: Path) 
         (("--limits", "T=1"), "--limits: Limit T = '1' is no number from 2 on."),
         (("--limits", "tokens=3"), "--limits: There is no limit 'tokens'. Limits: B, T,"),
         (("--checkpoint", "/nowhere"), "--checkpoint /nowhere: /nowhere does not exist"),
+        (("--mailbox", "/nowhere"), "--mailbox: /nowhere cannot hold it: [Errno 2] No such file"),
         (("--log", "/nowhere/log"), "--log /nowhere/log: it cannot be written: No such file"),
     ],
 )

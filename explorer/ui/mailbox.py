@@ -1,0 +1,94 @@
+"""Calls that wait for their asker's stream, which may come to another server of this machine.
+
+Purpose: `Mailbox`, a small SQLite file that the servers of one machine share, and `start`, which finds its place.
+Must not know: what is asked. No cookie and no address of a visitor is kept; a row goes when it is taken, when its asker
+leaves, or after OLD seconds, and what is deleted is overwritten.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+VARIABLE = "EXPLORER_MAILBOX"
+OFF = "off"
+FILE = "calls-1.sqlite"  # a later form of the table takes a later number
+MOST = 64  # calls that wait, of all visitors
+OLD = 60  # seconds until a call that nobody comes for is thrown away
+SETTINGS = ("journal_mode = TRUNCATE", "synchronous = OFF", "secure_delete = ON")  # it need not outlive the machine
+TABLE = "CREATE TABLE IF NOT EXISTS calls (session TEXT NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL, at REAL)"
+PUT = "INSERT INTO calls SELECT ?, ?, ?, ? WHERE (SELECT count(*) FROM calls) < ?"
+TAKE = "DELETE FROM calls WHERE session = ? RETURNING event, body"
+
+log = logging.getLogger(__name__)
+in_use: Mailbox | None = None
+
+
+class Mailbox:
+    """The file in `folder`, for the thread that serves. Raises OSError and sqlite3.Error."""
+
+    def __init__(self, folder: Path, most: int = MOST) -> None:
+        path, self.most = folder / FILE, most
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._calls = sqlite3.connect(path, timeout=2, isolation_level=None, check_same_thread=False)
+        for setting in SETTINGS:
+            self._calls.execute(f"PRAGMA {setting}")
+        self._calls.execute(TABLE)
+
+    def put(self, session: str, event: str, body: str) -> bool:
+        """Whether there was room for one more call."""
+        self._calls.execute("DELETE FROM calls WHERE at NOT BETWEEN ? AND ?", (time.time() - OLD, time.time() + OLD))
+        return self._calls.execute(PUT, (session, event, body, time.time(), self.most)).rowcount == 1
+
+    def take(self, session: str) -> list[tuple[str, str]]:
+        """(event, body) of each call that waits for this session's stream, and of no other: nobody gets them twice."""
+        if not self._calls.execute("SELECT 1 FROM calls WHERE session = ? LIMIT 1", (session,)).fetchone():
+            return []
+        return self._calls.execute(TAKE, (session,)).fetchall()
+
+    def close(self) -> None:
+        """The file stays, for the others."""
+        self._calls.close()
+
+    def forget(self, session: str) -> None:
+        """Throw away what a visitor who left has asked."""
+        self.take(session)
+
+
+def start(asked: str | None, environment: Mapping[str, str] = os.environ) -> None:
+    """Use the mailbox in the folder that is asked for, else in one of this user's own, from now on; or none.
+
+    A Space has one server and needs none. Raises ValueError where the folder that is asked for cannot be used.
+    """
+    global in_use
+    where = asked or environment.get(VARIABLE) or (OFF if environment.get("SPACE_ID") else "")
+    if in_use:
+        in_use.close()
+    in_use = None
+    if where == OFF:
+        return
+    try:
+        in_use = Mailbox(Path(where) if where else _own_folder())
+    except (OSError, sqlite3.Error) as error:
+        if where:
+            raise ValueError(f"{where} cannot hold it: {error}. Give a folder that exists, or {OFF}.") from None
+        log.warning("no mailbox: %s", error)
+
+
+def _own_folder() -> Path:
+    """A folder that nobody else can read. Raises OSError where somebody else made it."""
+    user = os.getuid() if hasattr(os, "getuid") else "own"
+    folder = Path(tempfile.gettempdir()) / f"minimind-explorer-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if user != "own" and (
+        not stat.S_ISDIR(found.st_mode) or found.st_uid != user or stat.S_IMODE(found.st_mode) & 0o77
+    ):
+        raise PermissionError(f"{folder} is not this user's alone")
+    return folder
