@@ -1,5 +1,6 @@
 // Puts the page together: state in, question out, answer painted.
 
+import {Address, asksForSomething} from "./address.js";
 import {asker} from "./asking.js";
 import {Board} from "./board.js";
 import {courseDownload, NormTrial, SoftmaxTrial} from "./checks.js";
@@ -18,6 +19,7 @@ import {Notes} from "./notes.js";
 import {Present} from "./present.js";
 import {Quiz} from "./quiz.js";
 import {Share} from "./share.js";
+import {Slices} from "./slices.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
 import {Examples, setField, Tokens} from "./weights.js";
@@ -25,9 +27,7 @@ import {Walk} from "./walk.js";
 import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
-const ADDRESS_MS = 120;
 const STACKED = "(max-width: 1080px)"; // as in page.css: the panel lies below the matrices
-const RESERVED = ["__theme", "deep_link", "__sign", "logs"]; // keys of the address that belong to the platform
 
 class Page {
   /** languages: the Texts; state: new, or that of the page `before`, whose place this one takes. */
@@ -90,14 +90,15 @@ class Page {
     this.stage.previous.before(this.walk.node);
     this.share = new Share(asides);
     this.help = helpCard(texts);
-    this.slices = h("div", {class: "slice-bar", hidden: true});
+    this.slices = new Slices({texts, choose: (letter, i) => this.set(s => { s.slice = {...s.slice, [letter]: i}; })});
+    this.address = new Address();
     this.notes = new Notes({texts});
     this.trouble = h("p", {class: "error general", role: "alert", dataset: {errorFor: ""}});
     this.root = h("div", {class: "mbx", dataset: {ready: "false", seq: "0"}},
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.ledger.node),
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
@@ -112,8 +113,7 @@ class Page {
   begin(first) {
     this.enter();
     this.state.asked = true;
-    const asked = [...new URLSearchParams(location.search).keys()].some(key => !RESERVED.includes(key));
-    if (asked) {
+    if (asksForSomething()) {
       this.state.query = location.search;
       this.ask();
     } else this.heard({...first, seq: 0}, true);
@@ -226,7 +226,7 @@ class Page {
       this.switches.update(state.switches, answer.choices);
       this.examples.update(answer.spec);
       this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
-      this.address(answer.query);
+      this.address.write(answer.query);
       this.present.show(answer.present);
     }
     this.map.choose(answer.stage);
@@ -237,7 +237,7 @@ class Page {
     this.legend.update(answer.panels, answer.compare);
     if (newest) this.board.accept();
     this.inspector.update(this.state.select ? answer.inspect : null, newest);
-    this.sliceBar(answer);
+    this.slices.update(answer);
     this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));
@@ -283,36 +283,6 @@ class Page {
 
   silent(still) {
     setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
-  }
-
-  /** Which batch row and head is shown, where not all are. */
-  sliceBar({slice, slice_counts: counts}) {
-    const key = JSON.stringify(counts);
-    if (key !== this.sliceKey) {
-      this.sliceKey = key;
-      this.pickers = Object.entries(counts).map(([letter, n]) => this.picker(letter, n));
-      this.slices.replaceChildren(...this.pickers.map(p => p.node));
-      this.slices.hidden = this.pickers.length === 0;
-    }
-    this.pickers.forEach(p => p.set(slice[p.letter]));
-  }
-
-  picker(letter, n) {
-    const buttons = Array.from({length: n}, (_, i) => h("button", {type: "button", dataset: {slice: `${letter}${i}`}, "aria-pressed": "false",
-      onclick: () => this.set(s => { s.slice = {...s.slice, [letter]: i}; })}, String(i)));
-    const node = h("div", {class: "segments small", role: "group", "aria-label": this.texts[`slice_${letter}`]}, h("span", {class: "segments-label"}, this.texts[`slice_${letter}`]), ...buttons);
-    return {letter, node, set: at => buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(i === at)))};
-  }
-
-  /** The address always holds what is shown; the platform's own keys stay in it. */
-  address(query) {
-    const now = new URLSearchParams(location.search);
-    const own = RESERVED.filter(key => now.has(key)).map(key => `${key}=${encodeURIComponent(now.get(key))}`);
-    const text = [query, ...own].filter(Boolean).join("&"), search = text ? `?${text}` : "";
-    clearTimeout(this.addressing); // writing the address takes milliseconds that belong to the picture
-    this.addressing = setTimeout(() => {
-      if (search !== location.search) history.replaceState(null, "", location.pathname + search + location.hash);
-    }, ADDRESS_MS);
   }
 
   toLedger() {
