@@ -93,6 +93,17 @@ def test_no_english_is_left_on_any_stage(open_explorer: Callable[..., ExplorerPa
     assert not left
 
 
+def test_what_is_wrong_is_said_in_chinese(open_explorer: Callable[..., ExplorerPage]) -> None:
+    page = open_explorer("?lang=zh&colour=red&d=4&h=3&w=random").page
+    notes = page.locator(".notes p").all_inner_texts()
+    assert len(notes) == 2 and all(CJK.search(note) and "ignored" not in note for note in notes), notes
+    for name, typed in (("T", "nine"), ("seed", "1.5"), ("h", "3")):
+        page.locator(f"input[name={name}]").fill(typed)
+        page.keyboard.press("Tab")
+        expect(page.locator(f"[data-error-for={name}]")).to_have_text(re.compile(f"{name} = .*[\u4e00-\u9fff].*。"))
+        page.locator(f"input[name={name}]").fill("2")
+
+
 def test_the_first_paint_asks_for_no_texts(new_page: Callable[..., Page], server: Server) -> None:
     page = new_page()
     asked: list[str] = []

@@ -90,6 +90,9 @@ def test_it_speaks_chinese_throughout() -> None:
     }
     assert not english
     assert "&amp;lang=zh" in text
+    assert "<td>已编辑</td>" in text and "<td>与 k_rot 共用内存</td>" in text and "same memory" not in text
+    whole = page(RunSpec(edits=(Edit("attn_out", (), [[[1, 2], [3, 4]]]),)), lang="zh")
+    assert "attn_out = 给定的数值" in whole and "given values" not in whole
     with pytest.raises(LookupError, match="There is no page in 'fr'. Languages: en, zh."):
         page(EDITED, lang="fr")
 

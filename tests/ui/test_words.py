@@ -42,3 +42,9 @@ def test_every_field_has_its_words() -> None:
     groups = declarations(words("en"))
     assert [len(group["fields"]) for group in groups] == [len(group.fields) for group in GROUPS]
     assert all(field["label"] for group in groups for field in group["fields"])
+
+
+def test_scripts_bring_no_sentences_of_their_own() -> None:
+    code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", SCRIPTS, flags=re.DOTALL)
+    assert len(code) > len(SCRIPTS) / 2
+    assert not re.findall(r"[\"'`>][A-Z][a-z]+ [a-z]+ [a-z]+[^\"'`]*", code)
