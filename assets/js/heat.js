@@ -11,7 +11,7 @@ export class Heat {
     Object.assign(this, {panel, names});
     this.prefix = panel.shape.length === 1 ? [] : slice.prefix;
     this.at = panel.shape.length === 1 ? [0] : [...slice.prefix, 0, 0];
-    this.canvas = h("canvas", {class: "heat", role: "application", tabindex: "0", "aria-label": `${panel.title}${slice.label ? ", " + slice.label : ""}. ${texts.heat_keys}`});
+    this.canvas = h("canvas", {class: "heat", role: "application", tabindex: "0", "aria-label": texts.heat_label.replace("{label}", [panel.title, slice.label].filter(Boolean).join(", ")).replace("{hint}", texts.heat_keys)});
     this.says = h("output", {class: "heat-says"});
     const [rowAxis, colAxis] = panel.axes.length === 1 ? ["", panel.axes[0]] : panel.axes.slice(-2);
     this.node = h("div", {class: "heat-box"},
