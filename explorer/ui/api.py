@@ -81,28 +81,6 @@ def figure(
     return {**answers.figure(spec, _text("name", name), row, head), "notes": notes}
 
 
-def generate(
-    prompt: str,
-    checkpoint: str = "",
-    new_tokens: int = 64,
-    temperature: float = 0.85,
-    top_k: int = 50,
-    top_p: float = 0.85,
-    repetition_penalty: float = 1.0,
-    seed: int = 0,
-) -> Answer:
-    """Continue a text with a checkpoint of this server.
-
-    prompt: the text to continue. checkpoint: one of those offered; "" for the first.
-    new_tokens: at most so many. temperature: 0 takes the likeliest token. top_k, top_p: draw among the likeliest.
-    repetition_penalty: above 1 repeats less. seed: same seed, same text.
-
-    Returns {"ok", "text", "tokens", "done", "stopped"}, or {"ok": false, "errors": {field: message}}.
-    """
-    parts = generate_stream(prompt, checkpoint, new_tokens, temperature, top_k, top_p, repetition_penalty, seed)
-    return deque(parts, maxlen=1)[0]
-
-
 def generate_stream(
     prompt: str,
     checkpoint: str = "",
@@ -123,6 +101,21 @@ def generate_stream(
         raise SpecError({"checkpoint": message_for_unknown(name) if name else "This server offers no checkpoint."})
     for written in write(name, _text("prompt", prompt), sampling):
         yield {"text": written.text, "tokens": written.tokens, "done": written.done, "stopped": written.stopped}
+
+
+def generate(*given: Any, **named: Any) -> Answer:
+    """Continue a text with a checkpoint of this server.
+
+    prompt: the text to continue. checkpoint: one of those offered; "" for the first.
+    new_tokens: at most so many. temperature: 0 takes the likeliest token. top_k, top_p: draw among the likeliest.
+    repetition_penalty: above 1 repeats less. seed: same seed, same text.
+
+    Returns {"ok", "text", "tokens", "done", "stopped"}, or {"ok": false, "errors": {field: message}}.
+    """
+    return deque(generate_stream(*given, **named), maxlen=1)[0]
+
+
+generate.__signature__ = inspect.signature(generate_stream, eval_str=True)  # type: ignore[attr-defined]
 
 
 def gpu(link: str = "", settings: dict[str, Any] | None = None) -> Answer:
