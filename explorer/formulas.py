@@ -223,7 +223,7 @@ def expert_weight(cells: Cells, b: int, t: int, slot: int) -> Expr:
     if not cells.norm_topk:
         return own
     chosen = [Ref("router_probs", (b, t, _chosen(cells, b, t, s))) for s in range(cells.sizes["k"])]
-    return Ratio(own, Sum((*chosen, Num(1e-20)), "k"))
+    return Ratio(own, Sum((Sum(tuple(chosen), "k"), Num(1e-20))))
 
 
 def _expert(cells: Cells, source: str, prefix: tuple[int, ...], part: str, slot: int, out: int, over: str) -> Expr:

@@ -50,6 +50,16 @@ def test_the_tree_gives_what_the_block_computed(preset, name):
     assert found.mathml.startswith("<math")
 
 
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("norm_topk", [True, False])
+def test_every_quantity_of_experts_opens_with_an_equation(each, norm_topk):
+    trace = run(RunSpec(T=3, d_model=8, h=2, weights="random", experts=3, experts_per_token=each, norm_topk=norm_topk))
+    for name in (n for n in trace.names if QUANTITIES[n].only == "moe"):
+        found = inspect(trace, name, tuple(n - 1 for n in trace.shape(name)))
+        assert evaluate(found.tree) == pytest.approx(found.computed, rel=RTOL, abs=1e-6), name
+        assert found.mathml.startswith("<math")
+
+
 def test_a_score_is_opened_into_its_products():
     trace = run(RunSpec())
     found = inspect(trace, "scores", (0, 0, 1, 0))
