@@ -117,7 +117,9 @@ class Trace:
         return iter(self.names)
 
     def __getitem__(self, name: str) -> Array:
-        """The whole quantity. Raises UnknownName, StaleValue."""
+        """The whole quantity; one that is computed on demand is computed each time. Raises UnknownName, StaleValue."""
+        if name in self.recomputed:  # kept, it would cost the memory that was spared
+            return to_numpy(self.tensor(name))
         if name not in self._arrays:
             tensor = self.tensor(name)
             self._arrays[name] = to_numpy(tensor)
@@ -211,7 +213,7 @@ class Trace:
             return float(self.masked[index])
         if name in self._weights:
             return float(self.weights[name][index])
-        if name in self.recomputed and name not in self._arrays:
+        if name in self.recomputed:
             b, h, i, j = index
             return float(self._recomputed_row(name, b, h, i)[j])
         if name in STANDS_FOR and name not in self._values:

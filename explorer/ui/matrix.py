@@ -57,12 +57,15 @@ class Shown:
 def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Panel:
     """The panel of one quantity or weight; see the page protocol in assets/js/panel.js."""
     about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
-    values, base = _array(shown.trace, name), _array(shown.base, name)
     scale, words = getattr(about, "scale", "signed"), title_in(shown.trace, name, texts["lang"])
-    rows, cols = _matrix_size(values.shape)
+    shape = tuple(shown.trace.sizes[letter] for letter in about.axes)
+    rows, cols = _matrix_size(shape)
     grid = rows <= GRID_ROWS and cols <= GRID_COLS
-    prefixes = list(_prefixes(about.axes, values.shape, shown, grid))
-    flags = _flags(shown, name, values, base)
+    prefixes = list(_prefixes(about.axes, shape, shown, grid))
+    # Of scores that nothing kept, the matrix that is shown is computed, and no other.
+    alone = prefixes[0] if name in shown.trace.recomputed and not grid else None
+    values, base = _array(shown.trace, name, alone), _array(shown.base, name, alone)
+    flags = _flags(shown, name, values, base, alone)
     delta = _delta(values, base) if shown.compare != "value" and shown.edited else None
     if shown.compare == "change":
         scale, limit = "signed", _largest(delta) if delta is not None else 0.0
@@ -76,14 +79,14 @@ def panel(shown: Shown, name: str, group: str, texts: Mapping[str, Any]) -> Pane
             "rows": rows,
             "cols": cols,
         }
-        | (_grid(values, flags, delta, prefix) if grid else _heat(drawn, flags, prefix))
+        | (_grid(values, flags, delta, prefix) if grid else _heat(drawn, flags, (0, 0) if alone else prefix))
         for prefix in prefixes
     ]
     pooled = not grid and slices[0]["pooled"] != (1, 1)
     return {
         "q": name, "symbol": symbol_html(about.latex), "plain": symbol_text(about.latex), "title": words,
         "caption": words, "role": about.role, "axes": about.axes, "letters": shape_html(about.axes),
-        "shape": values.shape, "kind": "grid" if grid else "heat", "scale": scale, "range": limit or 1.0,
+        "shape": shape, "kind": "grid" if grid else "heat", "scale": scale, "range": limit or 1.0,
         "first": _first(about.axes, shown.trace), "editable": True,
         "weight": name not in QUANTITIES, "group": group, "slices": slices,
         "note": texts["pooled"].format(rows=slices[0]["pooled"][0], cols=slices[0]["pooled"][1]) if pooled else "",
@@ -110,7 +113,10 @@ def _first(axes: tuple[str, ...], trace: Trace) -> int:
     return trace.sizes["P"] if len(axes) > 1 and axes[-2] in ("T", "Tq") else 0
 
 
-def _array(trace: Trace, name: str) -> Array:
+def _array(trace: Trace, name: str, alone: tuple[int, ...] | None) -> Array:
+    """The whole quantity or weight, or [1, 1, Tq, Tk] of scores: the batch row and head that stand `alone`."""
+    if alone:
+        return trace.rows(name, *alone)[None, None]
     return trace[name] if name in trace else trace.weights[name]
 
 
@@ -156,11 +162,12 @@ def _label(
     return " · ".join(parts)
 
 
-def _flags(shown: Shown, name: str, values: Array, base: Array) -> NDArray[np.uint8]:
-    """State bits of every cell."""
+def _flags(shown: Shown, name: str, values: Array, base: Array, alone: tuple[int, ...] | None) -> NDArray[np.uint8]:
+    """State bits of every cell of `values`."""
     flags = np.zeros(values.shape, np.uint8)
     if name in SCORE_TAPS and name != "scores":
-        hidden = np.broadcast_to(shown.trace.masked, values.shape) & (values == (-np.inf if name != "probs" else 0))
+        masked = shown.trace.masked[alone[0] : alone[0] + 1] if alone else shown.trace.masked
+        hidden = np.broadcast_to(masked, values.shape) & (values == (-np.inf if name != "probs" else 0))
         queries, keys = values.shape[-2:]
         future = np.arange(keys)[None] > np.arange(queries)[:, None] + (keys - queries)
         flags |= np.where(hidden, np.where(future, MASKED, PADDED), 0).astype(np.uint8)

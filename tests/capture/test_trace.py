@@ -162,6 +162,7 @@ def test_scores_that_were_not_kept_are_recomputed_with_mask_and_cache(case: str)
     )  # fmt: skip
     assert trace.recomputed == {"scores", "masked_scores", "probs"}
     for name in sorted(trace.recomputed):
+        assert trace[name] is not trace[name]  # what a trace holds on to is what nbytes says
         np.testing.assert_allclose(trace[name], kept[name], rtol=1e-5, atol=1e-6)
         for b, h in np.ndindex(2, trace.sizes["H"]):
             np.testing.assert_allclose(trace.rows(name, b, h), kept[name][b, h], rtol=1e-5, atol=1e-6)

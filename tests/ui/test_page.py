@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from explorer.limits import LIMITS
 from explorer.quantities import QUANTITIES
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec
@@ -129,6 +131,22 @@ def test_large_matrix_is_pooled() -> None:
     assert panel["kind"] == "heat"
     part = panel["slices"][0]
     assert (part["rows"], part["cols"]) == (64, 64) and part["pooled"] == [12, 12]
+
+
+@pytest.mark.parametrize("stage", [4, 5])
+def test_of_scores_that_were_not_kept_only_what_is_shown_is_computed(
+    stage: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = {"weights": "random", "B": 2, "T": 20, "d_model": 8, "h": 2, "attention": "flash"}
+    trace = run(RunSpec.parse(spec))
+    monkeypatch.setattr(LIMITS, "score_bytes", 4 * 2 * 2 * 20 * 20 - 1)  # less than all of one quantity takes
+    shown = panels(spec=spec, stage=stage, slice={"b": 1, "h": 1})
+    for name in trace.recomputed & shown.keys():
+        assert shown[name]["shape"] == [2, 2, 20, 20] and shown[name]["slices"][0]["prefix"] == [1, 1]
+        drawn = np.frombuffer(base64.b64decode(shown[name]["slices"][0]["values_b64"]), np.float32)
+        np.testing.assert_array_equal(drawn, trace.rows(name, 1, 1).ravel())
+        masked = [ord(c) - 48 for c in shown[name]["slices"][0]["state"]]
+        assert masked == [int(name != "scores" and key > query) for query in range(20) for key in range(20)]
 
 
 def test_ledger_and_map_have_every_quantity_of_the_run() -> None:
