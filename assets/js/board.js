@@ -220,8 +220,9 @@ export class Board {
       this.tip.hidden = true;
       return;
     }
-    const words = [cell.grid.nameOf(cell.index), `= ${cell.long()}`];
-    if (cell.dx) words.push(`${this.texts.change_of} ${cell.dx > 0 ? "+" : ""}${cell.dx}`.replace("-", "\u2212"));
+    const covered = cell.face.classList.contains("covered"); // a question asks for it
+    const words = [cell.grid.nameOf(cell.index), covered ? "= ?" : `= ${cell.long()}`];
+    if (cell.dx && !covered) words.push(`${this.texts.change_of} ${cell.dx > 0 ? "+" : ""}${cell.dx}`.replace("-", "\u2212"));
     for (const [flag, key] of [[1, "masked"], [2, "padded"], [4, "edited"], [16, "clipped"]]) if (cell.flags & flag) words.push(this.texts[key]);
     this.tip.replaceChildren(h("span", {}, words[0]), h("b", {class: "num"}, words[1]), ...words.slice(2).map(w => h("span", {}, w)));
     this.tip.hidden = false;

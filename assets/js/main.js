@@ -241,7 +241,7 @@ class Page {
     this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));
-    this.quiz.look();
+    this.quiz.look(answer.stage);
     this.effects.look();
     this.gpu?.look();
     this.map.update(answer.map);

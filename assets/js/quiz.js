@@ -32,20 +32,21 @@ class Question {
 export class Quiz {
   /** board: of the page, whose cells are covered; state: for stage and head. */
   constructor({texts, ask, compose, state, board}) {
-    Object.assign(this, {texts, board, seed: 0, questions: []});
+    Object.assign(this, {texts, board, state, questions: []});
     this.list = h("ol", {class: "questions"});
     this.score = h("p", {class: "quiet", dataset: {quiz: "score"}});
-    this.more = h("button", {type: "button", class: "plain", dataset: {quiz: "more"}, onclick: () => { this.seed += 1; this.part.refresh(); }}, texts.quiz_more);
+    this.more = h("button", {type: "button", class: "plain", dataset: {quiz: "more"}, onclick: () => { state.quizSeed += 1; this.part.refresh(); }}, texts.quiz_more);
     this.error = h("p", {class: "error", role: "alert", dataset: {errorFor: "quiz"}});
     this.node = fold("quiz", {title: texts.quiz, class: "folded quiz", dataset: {quiz: ""}},
       h("p", {class: "lead"}, texts.quiz_lead), this.error, this.list, h("div", {class: "quiz-foot"}, this.more, this.score));
-    const extra = () => ({stage: state.stage, quiz: {seed: this.seed, head: state.slice.h}});
+    const extra = () => ({stage: state.stage, quiz: {seed: state.quizSeed, head: state.slice.h}});
     this.part = new Part({name: "quiz", node: this.node, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
   }
 
-  /** After each picture. */
-  look() {
+  /** After each picture, with its stage. */
+  look(stage = this.seen) {
+    this.seen = stage;
     this.part.open = this.node.open;
     this.part.refresh();
     this.cover();
@@ -56,8 +57,9 @@ export class Quiz {
   }
 
   /** A question that asks the same as before keeps its answers. */
-  show({questions}) {
+  show({stage, questions}) {
     this.fail({});
+    this.stage = stage;
     const before = new Map(this.questions.map(q => [q.key, q]));
     this.questions = questions.map(about => new Question(about, this.texts, () => this.marked())).map(q => before.get(q.key) ?? q);
     this.list.replaceChildren(...this.questions.map(q => q.node));
@@ -70,10 +72,10 @@ export class Quiz {
     this.cover();
   }
 
-  /** Hide the number of each cell that is asked about and not yet found. */
+  /** Hide the number of each cell that is asked about and not yet found, where its question can be seen too. */
   cover() {
     for (const cell of this.board.node.querySelectorAll(".covered")) cell.classList.remove("covered");
-    if (!this.node.open) return;
+    if (!this.node.open || this.state.present || this.stage !== this.seen) return;
     for (const {kind, solved, about, index} of this.questions) {
       if (kind !== "value" || solved) continue;
       this.board.node.querySelector(`[data-q="${CSS.escape(about)}"][data-i="${index.join(",")}"]`)?.classList.add("covered");

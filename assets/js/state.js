@@ -9,6 +9,7 @@ export class State {
       slice: {b: 0, h: 0}, select: null, view: "walk", past: [], future: [],
       lang: "en", chosenLang: "", present: false, // chosenLang: "" where the browser chose
       fit: false, // whether the newest text decides B, T and padding
+      quizSeed: 0, // which of a stage's possible questions are asked
     });
     this.wrong = false; // whether the server refused what was asked last
     this.stray = new Map(); // texts in cells that are no numbers: they are kept, and never sent

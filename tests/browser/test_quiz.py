@@ -89,3 +89,42 @@ def test_closing_uncovers_and_another_stage_asks_its_own(open_explorer: Open) ->
         explorer.page.locator("[data-stage='4']").first.click()
     box.scroll_into_view_if_needed()
     expect(box.locator("[data-question=seen]")).to_be_visible()
+
+
+def test_only_a_number_whose_question_is_there_is_covered(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7", height=600)
+    page, box = explorer.page, opened(explorer)
+    covered = page.locator(".covered")
+    expect(covered).to_have_count(1)
+    covered.hover()
+    expect(page.locator(".tip .num")).to_have_text("= ?")  # nor does hovering tell it
+    page.evaluate("scrollTo(0, 0)")
+    explorer.stage(8)  # shows the same quantity; what it asks itself comes once somebody looks
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator("[data-q=resid_mid]").first).to_be_visible()
+    expect(covered).to_have_count(0)
+    explorer.stage(7)
+    expect(covered).to_have_count(1)
+    with explorer.repaint():
+        page.keyboard.press("p")
+    expect(box).to_be_hidden()
+    expect(covered).to_have_count(0)
+    with explorer.repaint():
+        page.keyboard.press("Escape")
+    expect(covered).to_have_count(1)
+
+
+def test_another_language_asks_the_same(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
+    box = opened(explorer)
+    values = box.locator("[data-question=value]")
+    first = answers(values)
+    while answers(values) == first:
+        box.locator("[data-quiz=more]").click()
+        explorer.page.wait_for_timeout(600)
+    chosen = answers(values)
+    explorer.page.locator("[data-act=language]").click()
+    expect(explorer.page.locator("html")).to_have_attribute("lang", "zh-Hans")
+    box.scroll_into_view_if_needed()
+    expect(values).to_have_count(1)
+    assert answers(values) == chosen
