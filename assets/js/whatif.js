@@ -136,9 +136,10 @@ export class Effects {
   }
 
   fail(errors) {
-    setText(this.error, errors.effects ?? "");
+    const message = errors.effects ?? errors[""] ?? "";
+    setText(this.error, message);
     this.busy.hidden = true;
-    if (errors.effects) this.table.hidden = true;
+    if (message) this.table.hidden = true;
   }
 
   show({rows, tokens, past, heads_left: left}) {

@@ -79,10 +79,15 @@ def label(switch: str, texts: Mapping[str, Any]) -> str:
 
 
 def table(spec: RunSpec, texts: Mapping[str, Any]) -> dict[str, Any]:
-    """The what-if table: rows, the one that moves the output most first. Raises SpecError where it would take long."""
+    """The what-if table: rows, the one that moves the output most first. Raises SpecError beside the table, where it
+    would take long or a what-if needs more than one run may have, such as scores that the run itself does not keep.
+    """
     _bound(spec, texts)
-    found = effects(spec)
     trace = run(spec)
+    try:
+        found = effects(spec)
+    except SpecError as error:
+        raise SpecError({"effects": next(iter(error.errors.values()))}) from None
     return {
         "rows": [
             {"switch": e.switch, "label": label(e.switch, texts), "hint": hint(e.switch, texts), "stage": e.stage,

@@ -107,6 +107,15 @@ def test_long_rows_are_shortened_and_too_large_runs_refused(monkeypatch: pytest.
     assert "smaller" in wrong(want=["effects"], preset="minimind3")["effects"]
 
 
+def test_table_whose_runs_would_keep_too_many_scores_says_so_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {"weights": "random", "T": 40, "d_model": 8, "h": 2, "attention": "flash"}
+    monkeypatch.setattr(LIMITS, "score_bytes", 3 * 4 * 2 * 40 * 40 - 1)
+    assert ask(spec=spec)["ok"]
+    errors = wrong(want=["effects"], spec=spec)
+    assert list(errors) == ["effects"] and errors["effects"].startswith("Scores for B·h·T·T_k = 1·2·40·40 take")
+    assert "分数" in wrong(want=["effects"], spec=spec, lang="zh")["effects"]
+
+
 def test_table_stands_on_top_of_what_is_in_force() -> None:
     rows = part("effects", switches=["no_mask"])["rows"]
     assert "no_mask" not in {row["switch"] for row in rows}
