@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from explorer import link
 from explorer.asked import as_settings
 from explorer.axes import AXES
-from explorer.capture import CaptureError, Trace
+from explorer.capture import CaptureError, TooLarge, Trace
 from explorer.quantities import QUANTITIES, weight_of
 from explorer.run import run
 from explorer.spec import RunSpec, SpecError
@@ -41,17 +41,31 @@ def trace(spec: RunSpec, only: Iterable[str] = (), most: int | None = None) -> A
     Raises SpecError.
     """
     done = traced(spec)
-    names = list(dict.fromkeys(only)) or list(done.names)
-    unknown = [name for name in names if name not in done and name not in done.weights]
-    if unknown:
-        known = ", ".join((*done.names, *done.weights))
-        raise SpecError({"only": f"This run has no {str(unknown[0])[:60]!r}. It has {known}."})
+    names = chosen(done, only)
     cells = sum(int(np.prod(_shape(done, name))) for name in names)
     if most is not None and cells > most:
         raise SpecError(
             {"only": f"The answer would hold {cells:,} numbers; at most {most:,} are sent. Name fewer quantities."}
         )
     return {**_head(done), "edited": list(done.edited), "quantities": {name: _quantity(done, name) for name in names}}
+
+
+def chosen(done: Trace, only: Iterable[str]) -> list[str]:
+    """The names of quantities and weights asked for, each once; all quantities when none is. Raises SpecError."""
+    names = list(dict.fromkeys(only)) or list(done.names)
+    unknown = [name for name in names if name not in done and name not in done.weights]
+    if unknown:
+        known = ", ".join((*done.names, *done.weights))
+        raise SpecError({"only": f"This run has no {str(unknown[0])[:60]!r}. It has {known}."})
+    return names
+
+
+def values(done: Trace, name: str) -> NDArray[Any]:
+    """A quantity or weight of a run as one array. Raises SpecError for scores too large to be computed at once."""
+    try:
+        return done[name] if name in done else done.weights[name]
+    except TooLarge as error:
+        raise SpecError({"only": str(error)}) from None
 
 
 def ledger(spec: RunSpec) -> Answer:
@@ -112,9 +126,9 @@ def _shape(done: Trace, name: str) -> tuple[int, ...]:
 
 def _quantity(done: Trace, name: str) -> Answer:
     about = QUANTITIES[name] if name in done else weight_of(name)
-    values = done[name] if name in done else done.weights[name]
-    dtype = done.dtype(name) if name in done else str(values.dtype)
+    array = values(done, name)
+    dtype = done.dtype(name) if name in done else str(array.dtype)
     return {
-        "title": about.title, "stage": about.stage, "axes": list(about.axes), "shape": list(values.shape),
-        "dtype": dtype, "values": numbers(values),
+        "title": about.title, "stage": about.stage, "axes": list(about.axes), "shape": list(array.shape),
+        "dtype": dtype, "values": numbers(array),
     }  # fmt: skip

@@ -35,19 +35,18 @@ def trace(arguments: argparse.Namespace) -> int:
     if out is None or out.suffix == ".json":
         _write(json.dumps(answers.trace(spec, arguments.only), ensure_ascii=False, allow_nan=False), out)
         return 0
-    _write_npz(out, answers.traced(spec), arguments.only or None)
+    _write_npz(out, answers.traced(spec), arguments.only)
     return 0
 
 
-def _write_npz(out: Path, done: Trace, only: list[str] | None) -> None:
-    """Every quantity under its name, weights under weights/NAME when asked for, and the settings as JSON text."""
+def _write_npz(out: Path, done: Trace, only: list[str]) -> None:
+    """Every quantity, or the quantities and weights asked for, under its name, and the settings as JSON text."""
     import numpy as np
 
+    from explorer import answers
     from explorer.asked import as_settings
 
-    arrays = {}
-    for name in only or done.names:
-        arrays[name] = done[name] if name in done else done.weights[name]
+    arrays = {name: answers.values(done, name) for name in answers.chosen(done, only)}
     settings = json.dumps(as_settings(done.spec) if done.spec else {}, ensure_ascii=False)
     with _opened(out) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays, settings=np.array(settings))

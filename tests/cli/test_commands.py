@@ -260,6 +260,11 @@ def test_check_of_a_checkpoint_that_does_not_fit(say: Callable[..., Said], tmp_p
         (("trace", "--edit", "probs"), "--edit: The edit 'probs' could not be read. Write TARGET[INDEX]=VALUE"),
         (("trace", "--switch", "no_masks"), "--switch: There is no switch 'no_masks'."),
         (("trace", "--only", "nothing"), "--only: This run has no 'nothing'."),
+        (("trace", "--only", "nothing", "--out", "run.npz"), "--only: This run has no 'nothing'."),
+        (
+            ("trace", "--weights", "random", "--B", "2", "--T", "1024", "--h", "32", "--d-model", "64"),
+            "--only: scores has 2×32×1024×1024 cells, 256 MiB in float32; at most 128 MiB are computed at once.",
+        ),
         (("trace", "--out", "run.txt"), "--out run.txt: the name must end in .json or .npz."),
         (("trace", "--out", "/nowhere/run.json"), "/nowhere/run.json cannot be written: No such file"),
         (("trace", "--preset", "toy", "--link", "T=3"), "--link: A link and a preset are given."),
