@@ -39,8 +39,8 @@ def read_field(name: str, text: object) -> object:
 
 
 def _read_number(name: str, text: object) -> int | float:
-    try:
-        number = _number(text)
+    try:  # 1,000 is a thousand to one person and one to another: whole numbers take no comma
+        number = math.nan if name in WHOLE and isinstance(text, str) and "," in text else _number(text)
     except (OverflowError, ValueError):
         number = math.nan
     if not math.isfinite(number):

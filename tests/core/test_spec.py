@@ -331,6 +331,7 @@ def test_typed_text_is_read_as_the_fields_type() -> None:
         ("T", 10**400, "is not a number that can be used"),
         ("T", True, "T = 'True' is not a number"),
         ("T", [[1]], "T = '[[1]]' is not a number"),
+        ("T", "1,000", "T = '1,000' is not a number that can be used. Type a whole number."),
         ("T", "2.5", "T = '2.5' is not a whole number. Type a whole number."),
         ("angle_step", "pi", "angle_step = 'pi' is not a number that can be used. Type a number."),
         ("yarn", "maybe", "yarn = 'maybe' is neither on nor off. Use on or off."),
