@@ -134,9 +134,7 @@ def add_api(blocks: gr.Blocks) -> None:
     """Give `blocks` the named endpoints: ENDPOINTS, and gpu where there is one."""
     limits = _limits_text()
     with blocks:
-        for name, endpoint in ENDPOINTS.items():
-            if endpoint is gpu and not device.gpu_here():
-                continue
+        for name, endpoint in _here().items():
             writes = endpoint in WRITING
             named_endpoint(
                 _streamed(endpoint) if endpoint is generate_stream else _answered(endpoint),
@@ -155,7 +153,7 @@ WRITING = (generate, generate_stream)
 
 
 def endpoints() -> dict[str, Endpoint]:
-    """What may be asked of each, for the layer before Gradio."""
+    """What may be asked of each that this server has, for the layer before Gradio."""
     return {
         name: Endpoint(
             {
@@ -165,8 +163,12 @@ def endpoints() -> dict[str, Endpoint]:
             streams=inspect.isgeneratorfunction(endpoint),
             writes=endpoint in WRITING,
         )
-        for name, endpoint in ENDPOINTS.items()
+        for name, endpoint in _here().items()
     }
+
+
+def _here() -> dict[str, Callable[..., Any]]:
+    return {name: endpoint for name, endpoint in ENDPOINTS.items() if endpoint is not gpu or device.gpu_here()}
 
 
 def _limits_text() -> str:

@@ -20,6 +20,10 @@ WAITING = 256  # direct requests that wait for that; beyond it the answer is "bu
 TEXTS_WAITING = 64  # the same for texts, which are written one at a time
 
 
+class Busy(Exception):
+    """So many wait already that one more is sent away."""
+
+
 @dataclass
 class Crowd:
     """How many requests compute, and wait to compute, outside of Gradio's queue."""
@@ -31,9 +35,10 @@ class Crowd:
     def __post_init__(self) -> None:
         self.places = asyncio.Semaphore(self.at_once)
 
-    @property
-    def full(self) -> bool:
-        return self.places.locked() and self.waiting >= self.most_waiting
+    def check(self) -> None:
+        """Raises Busy where one more would be too many."""
+        if self.places.locked() and self.waiting >= self.most_waiting:
+            raise Busy
 
     async def enter(self, left: Callable[[], Awaitable[None]]) -> bool:
         """Waits for a place; False when `left` comes first."""
@@ -55,18 +60,12 @@ class Crowd:
                 place.cancel()
 
 
-class Busy(Exception):
-    """So many wait already that one more is sent away."""
-
-
 async def in_turn(crowd: Crowd, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> bool:
     """`work` when a place is free; whether whoever asked is still there at its end.
 
     Nothing is computed for those who leave while they wait. What is computed for those who leave later stops where it
-    can. Raises Busy.
+    can.
     """
-    if crowd.full:
-        raise Busy
     if not await crowd.enter(exchange.left):
         exchange.call.outcome = "left"
         return False

@@ -110,6 +110,7 @@ class Guard:
                 asked = bodies.read_json(body, bodies.form(endpoint.parameters))
                 bodies.refuse_files(asked)
                 exchange.replace({"data": bodies.in_order(asked, endpoint.parameters)})
+            crowd.check()
             await in_turn(crowd, exchange, lambda: self.app(scope, exchange.receive, exchange.send))
         elif way == "join":
             await self._join(exchange, scope)

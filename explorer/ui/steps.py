@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,6 +22,7 @@ from explorer.ui.exchange import Exchange, Inner, Message
 from explorer.ui.inside import asking, forget, reply
 from explorer.ui.places import Place
 
+log = logging.getLogger(__name__)
 UNKNOWN = "There is no such event."
 TOO_LONG = (
     "The request is too long to be asked in two steps: what it says, packed, has more than {most:,} characters. "
@@ -73,14 +75,16 @@ async def _as_it_comes(app: Inner, exchange: Exchange, scope: Message, name: str
 
 async def _at_once(app: Inner, exchange: Exchange, scope: Message, name: str, body: bytes, crowd: Crowd) -> None:
     """The answer of run/NAME as the one event of a stream that beats while it is awaited."""
-    status, said = 0, b""
+    status, said = 500, b'{"error": null}'
 
     async def work() -> None:
         nonlocal status, said
-        status, said = await reply(app, asking(scope, "POST", f"run/{name}"), body)
+        try:
+            status, said = await reply(app, asking(scope, "POST", f"run/{name}"), body)
+        except Exception:  # the stream has begun and has to end
+            log.exception("%s failed", name)
 
-    if crowd.full:
-        raise Busy
+    crowd.check()
     await exchange.begin_stream()
     async with _beating(exchange):
         there = await in_turn(crowd, exchange, work)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
+from base64 import urlsafe_b64encode
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.spec import RunSpec
+from explorer.ui.api import endpoints
 from tests.api.conftest import Running, stream
 
 EXAMPLES = int(os.environ.get("EXPLORER_FUZZ_EXAMPLES", "60"))
@@ -60,18 +64,65 @@ def is_answer(answer: Any) -> bool:
     )
 
 
+JSON = {"content-type": "application/json"}
+PARAMETERS = {name: list(endpoint.parameters) for name, endpoint in endpoints().items()}
+
+
+def ask(http: httpx.Client, form: str, name: str, given: list[Any]) -> tuple[int, str]:
+    """The status of what was posted, and the text with the last answer."""
+    content: Any = {"data": given}
+    if form == "call/v2":
+        content = dict(zip(PARAMETERS[name], given, strict=True))
+    if form == "queue":
+        number = next(d["id"] for d in http.get("config").json()["dependencies"] if d["api_name"] == name)
+        content |= {"fn_index": number, "session_hash": "fuzz"}
+    path = "queue/join" if form == "queue" else f"{form}/{name}"
+    # json.dumps writes NaN and Infinity as Python does: not JSON, and sent all the same.
+    posted = http.post(f"gradio_api/{path}", content=json.dumps(content), headers=JSON)
+    if posted.status_code != 200 or form == "run":
+        return posted.status_code, posted.text
+    way = "queue/data?session_hash=fuzz" if form == "queue" else f"{form}/{name}/{posted.json()['event_id']}"
+    return posted.status_code, http.get(f"gradio_api/{way}").text
+
+
+def answer_in(form: str, text: str) -> Any:
+    if form == "run":
+        return json.loads(text)["data"][0]
+    if form == "queue":
+        messages = [json.loads(part.removeprefix("data: ")) for part in text.strip().split("\n\n")]
+        return next(message for message in messages if message["msg"] == "process_completed")["output"]["data"][0]
+    last = text.strip().split("\n\n")[-1]
+    assert last.startswith("event: complete"), text[:300]
+    return json.loads(last.split("data: ", 1)[1])[0]
+
+
 @fuzz
-@given(CALLS)
-def test_any_arguments_get_an_answer(running: Running, http: httpx.Client, call: tuple[Any, ...]) -> None:
+@given(CALLS, st.sampled_from(["call", "call/v2", "run", "queue"]))
+def test_any_arguments_get_an_answer_in_any_form(http: httpx.Client, call: tuple[Any, ...], form: str) -> None:
     name, *given = call
-    body = json.dumps({"data": given})  # NaN and Infinity as Python writes them: not JSON, and sent all the same
-    posted = http.post(f"gradio_api/call/{name}", content=body, headers={"content-type": "application/json"})
-    assert posted.status_code < 500, posted.text
-    if posted.status_code == 200:
-        text = http.get(f"gradio_api/call/{name}/{posted.json()['event_id']}").text
-        last = text.strip().split("\n\n")[-1]
-        assert last.startswith("event: complete"), (call, text[:300])
-        assert is_answer(json.loads(last.split("data: ", 1)[1])[0]), (call, text[:300])
+    status, text = ask(http, form, name, given)
+    assert status < 500, text
+    if status == 200:
+        assert is_answer(answer_in(form, text)), (call, form, text[:300])
+
+
+def packed(content: Any) -> str:
+    return urlsafe_b64encode(zlib.compress(json.dumps(content).encode())).decode().rstrip("=")
+
+
+@fuzz
+@given(
+    st.sampled_from(list(PARAMETERS)),
+    st.text(max_size=40)
+    | st.binary(max_size=40).map(lambda some: urlsafe_b64encode(some).decode())
+    | st.tuples(st.sampled_from(list(PARAMETERS)) | ANY, st.lists(ANY, max_size=4) | ANY).map(list).map(packed),
+)  # fmt: skip
+def test_any_event_gets_a_stream(http: httpx.Client, name: str, event: str) -> None:
+    for way in ("call", "call/v2"):
+        reply = http.get(f"gradio_api/{way}/{name}/{quote(event, safe='')}")
+        assert reply.status_code < 500, (event, reply.text)
+        if reply.status_code == 200:
+            assert reply.text.startswith("event: "), (event, reply.text[:300])
 
 
 @fuzz
@@ -83,9 +134,7 @@ def test_any_arguments_get_an_answer(running: Running, http: httpx.Client, call:
 def test_any_body_anywhere_is_no_server_error(http: httpx.Client, path: str, body: Any, method: str) -> None:
     if path == "queue/data" and method == "GET":
         return  # waits for events of a session, as it should
-    reply = http.request(
-        method, f"gradio_api/{path}", content=json.dumps(body), headers={"content-type": "application/json"}
-    )
+    reply = http.request(method, f"gradio_api/{path}", content=json.dumps(body), headers=JSON)
     assert reply.status_code < 500, (path, body, reply.status_code, reply.text[:300])
 
 
