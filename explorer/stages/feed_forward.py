@@ -81,14 +81,19 @@ def _dense(look: Look) -> dict[str, Any]:
         "hidden": float(hidden[j]),
         "gated": as_computed,
         "regated": not as_computed,
+        "routed": False,
+        "rerouted": False,
     }
 
 
 def _experts(look: Look) -> dict[str, Any]:
-    index = look.trace["expert_index"][look.b, look.t]
-    probs = look.token("router_probs")
+    index, picked = look.trace["expert_index"][look.b, look.t], look.trace.before("expert_index")[look.b, look.t]
+    probs, routed = look.token("router_probs"), bool((index == picked).all())
     return {
         "experts": look.n["E"],
+        "routed": routed,
+        "rerouted": not routed,
+        "picked": ", ".join(str(int(e)) for e in picked),
         "chosen": ", ".join(str(int(e)) for e in index),
         "chances": ", ".join(f"{100 * float(probs[e]):.3g}%" for e in index),
         "shares": look.token("expert_weight"),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from explorer.draw.norms import rms
 from explorer.stages import figures
 from explorer.stages.base import Stage
-from explorer.stages.look import Look
+from explorer.stages.look import Array, Look
 from explorer.stages.mathml import X_BAR, K, Q, V, equation, gap, op, weight
 from explorer.stages.source import Lines
 
@@ -26,7 +28,9 @@ EQUATION = equation(
 def describe(look: Look) -> dict[str, Any]:
     """The token's query, key and value in one head."""
     q, k = look.vector("q"), look.vector("k")
-    n = look.n
+    q_after, k_after = look.vector("q_norm"), look.vector("k_norm")
+    n, has_norm = look.n, look.trace.qk_norm
+    as_normed = has_norm and all(_is_norm(look, *x) for x in (("q", q, q_after), ("k", k, k_after)))
     return {
         "t": look.name,
         "width": n["D"],
@@ -40,12 +44,20 @@ def describe(look: Look) -> dict[str, Any]:
         "shared": n["Hkv"] < n["H"],
         "group": n["H"] // n["Hkv"],
         "kv": look.kv,
-        "head_norm": look.trace.qk_norm,
+        "head_norm": as_normed,
+        "renormed": has_norm and not as_normed,
         "q_rms": float(rms(q)),
         "k_rms": float(rms(k)),
-        "q_rms_after": float(rms(look.vector("q_norm"))),
-        "k_rms_after": float(rms(look.vector("k_norm"))),
+        "q_rms_after": float(rms(q_after)),
+        "k_rms_after": float(rms(k_after)),
     }
+
+
+def _is_norm(look: Look, letter: str, before: Array, after: Array) -> bool:
+    """Whether the head's vector after the norm is what the norm makes of it; an edit or a switch may say otherwise."""
+    gamma = look.trace.weights[f"self_attn.{letter}_norm.weight"]
+    expected = gamma * before / np.sqrt(np.mean(before**2) + look.trace.norm_eps)
+    return look.holds(f"{letter}_norm", after, expected)
 
 
 STAGE = Stage(

@@ -25,6 +25,8 @@ SPECS: dict[str, RunSpec] = {
     "yarn": RunSpec(T=5, d_model=32, h=2, yarn=True, **RANDOM),
     "no mask": RunSpec(T=4, d_model=8, h=2, switches=("no_mask",), **RANDOM),
     "no rope": RunSpec(T=4, d_model=8, h=2, switches=("no_rope",), **RANDOM),
+    "no head norm": RunSpec(T=3, d_model=8, h=2, switches=("no_qk_norm",), **RANDOM),
+    "another expert": RunSpec(T=3, d_model=8, h=2, experts=3, edits=[Edit("expert_index", (0, 2, 0), 1)], **RANDOM),
     "no residuals": RunSpec(switches=("no_first_residual", "no_second_residual")),
     "many edits": RunSpec(
         edits=[

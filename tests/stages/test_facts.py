@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,23 @@ def test_experts_are_said() -> None:
     p = trace["router_probs"][0, -1][e]
     text = said(8, SPECS["experts"])
     assert f"picks among 4 experts: {e[0]}, {e[1]}, with probability {100 * p[0]:.3g}%, {100 * p[1]:.3g}%" in text
+
+
+def test_a_router_overruled_is_said() -> None:
+    picked = int(run(SPECS["one expert"])["expert_index"][0, -1, 0])
+    other = (picked + 1) % 3
+    for change in ({"switches": (f"expert:{other}",)}, {"edits": (Edit("expert_index", (0, 2, 0), other),)}):
+        text = said(8, replace(SPECS["one expert"], **change))
+        assert f"would pick {picked} among 3 experts, but an edit or a switch sends the token to {other}," in text
+    assert f"picks among 3 experts: {picked}," in said(8, replace(SPECS["one expert"], switches=(f"expert:{picked}",)))
+
+
+def test_a_head_norm_taken_away_is_not_said_to_act() -> None:
+    assert "MiniMind then gives each head's vectors a norm of their own" in said(2, SPECS["gqa"])
+    for change in ({"switches": ("no_qk_norm",)}, {"edits": (Edit("k_norm", (0, 0, 5, 0), 9.0),)}):
+        text = said(2, replace(SPECS["gqa"], **change))
+        assert "norm of each head's vectors was replaced by an edit or a switch" in text and "then gives" not in text
+    assert "norm" not in said(2, SPECS["toy"])
 
 
 def test_places_beyond_the_end_mean_the_last() -> None:
