@@ -18,6 +18,8 @@ FLAG = ("yarn", "qk_norm", "norm_topk")
 TEXT = ("weights", "text", "attention", "dtype", "device")
 OPTIONAL = ("h_kv", "d_h", "d_ff", "angle_step", "qk_norm")
 LONGEST_SHOWN = 40
+# What a Chinese keyboard writes in place of ASCII: full-width signs and digits, the mark between parts of a list.
+NARROW = {wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)} | {ord("、"): " "}
 
 
 def read_field(name: str, text: object) -> object:
@@ -28,7 +30,7 @@ def read_field(name: str, text: object) -> object:
     if name == "text" or name == "edits":
         return text
     if isinstance(text, str):
-        text = text.strip().replace("−", "-")
+        text = (text if name in TEXT else text.translate(NARROW)).strip().replace("−", "-")
     if name == "padding":
         return _read_padding(text)
     if name == "switches":

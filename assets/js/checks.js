@@ -155,8 +155,9 @@ export class SoftmaxTrial {
     this.sentences = new Sentences();
     this.node = fold("softmax", {open: true, title: texts.softmax, class: "folded trial", dataset: {trialOf: "softmax"}, hidden: true},
       h("div", {class: "trial-bar"}, this.row.node, this.back), this.row.error, h("p", {class: "quiet"}, texts.softmax_hint), this.table.node, this.sentences.node);
-    this.part = new Part({name: "softmax", node: this.node, ask, compose, extra: () => ({softmax: {row: this.row.text}}), show: found => this.show(found), fail: errors => this.row.complain(errors["softmax.row"] ?? errors[""])});
-    this.part.key = () => this.row.text; // the run has no part in it
+    const alone = () => ({lang: compose().lang}); // the run has no part in it, not even one that is refused
+    this.part = new Part({name: "softmax", node: this.node, ask, compose: alone, extra: () => ({softmax: {row: this.row.text}}), show: found => this.show(found), fail: errors => this.row.complain(errors["softmax.row"] ?? errors[""])});
+    this.part.key = () => this.row.text;
     this.node.addEventListener("toggle", () => this.look());
     this.changed();
   }

@@ -38,11 +38,12 @@ function special(x) {
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const WIDE = /[\uff01-\uff5e]/g; // full-width signs and digits, as a Chinese keyboard writes them
 const UNFINISHED = /^[+-]?(\d*\.?\d*e?[+-]?)$/i;
 
 /** What was typed -> {x} or {problem: "empty" | "text" | "large", unfinished}. "−∞" is read where it is allowed. */
 export function read(text, allowMinusInfinity = false) {
-  let plain = text.trim().replaceAll(MINUS, "-");
+  let plain = text.trim().replace(WIDE, wide => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)).replaceAll(MINUS, "-");
   if (plain === "") return {problem: "empty"};
   if (allowMinusInfinity && /^-(∞|inf(inity)?)$/i.test(plain)) return {x: -Infinity};
   if (/^[^.,]*,[^.,]*$/.test(plain)) plain = plain.replace(",", ".");

@@ -22,6 +22,7 @@ from explorer.draw.scales import Figure
 from explorer.messages import say
 from explorer.stages.look import Array
 from explorer.stages.prose import prose
+from explorer.typed import NARROW
 
 COURSE_ROW = (0.7, 1.1, 0.2, -math.inf)
 LONGEST = 64
@@ -48,10 +49,12 @@ class SoftmaxCheck:
 def read_row(text: str) -> list[float]:
     """ "0.7, 1.1, 0.2, −inf" -> numbers; commas, semicolons or blanks separate, −∞ may be written as such.
 
+    So may what a Chinese keyboard writes: "０.7，1、2".
+
     Raises ValueError naming the first entry that is not a number.
     """
     numbers = []
-    for entry in re.split(r"[\s,;]+", text.strip()):
+    for entry in re.split(r"[\s,;]+", text.translate(NARROW).strip()):
         plain = entry.replace("−", "-").lower()
         try:
             numbers.append(INFINITE[plain] if plain in INFINITE else float(plain))

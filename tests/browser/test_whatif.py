@@ -202,6 +202,10 @@ def test_softmax_of_a_free_row(explorer: ExplorerPage) -> None:
     expect(explorer.error("softmax.row")).to_be_empty()
     expect(rounded).to_have_text(["0.500", "0.500", "1.000"])
     expect(trial).not_to_contain_text("0.482")
+    explorer.set_field("T", "many")
+    explorer.expect_error("T")
+    row.fill("0 0 0 0")  # needs no run
+    expect(rounded).to_have_text(["0.250", "0.250", "0.250", "0.250", "1.000"])
 
 
 # ---------------------------------------------------------------------------------------------- settings, experts

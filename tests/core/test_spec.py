@@ -317,6 +317,8 @@ def test_typed_text_is_read_as_the_fields_type() -> None:
         B=2, T=5, d_model=12, h=3, weights="random", seed=1000, qk_norm=False, angle_step=-0.5, norm_eps=1e-5,
         padding=(0, 2), yarn=True, switches=("no_mask", "no_rope"), dtype="bfloat16", text=" two words − ",
     )  # fmt: skip
+    wide = RunSpec.parse({"T": "１２", "B": "２", "angle_step": "－０．５", "padding": "0，1", "weights": "random"})
+    assert wide == RunSpec(B=2, T=12, angle_step=-0.5, padding=(0, 1), weights="random"), "from a Chinese keyboard"
     edit = Edit("q", (0, 0, 0, 0), 1.0)
     assert RunSpec.parse({"T": "3"}, edits=(edit,)) == RunSpec(T=3, edits=(edit,))
     assert RunSpec.parse({"edits": [edit], "padding": 1}) == RunSpec(edits=(edit,), padding=(1,))

@@ -73,6 +73,7 @@ def test_rows_that_cannot_be_used(row: list[float], text: str) -> None:
 def test_read_row() -> None:
     assert read_row("0.7, 1.1 .2;−∞") == [0.7, 1.1, 0.2, -INF]
     assert read_row(" −1e-3,-inf ") == [-0.001, -INF]
+    assert read_row("０.7，1、２；－inf") == [0.7, 1, 2, -INF], "as a Chinese keyboard writes it"
     with pytest.raises(ValueError, match=r"'abc' is not a number. Type numbers separated by commas"):
         read_row("1, abc")
     with pytest.raises(ValueError, match="'' is not a number"):

@@ -77,7 +77,7 @@ def test_full_number_on_focus_and_on_hover_four_digits_otherwise(explorer: Explo
 
 
 def test_minus_sign_and_comma_are_understood(explorer: ExplorerPage) -> None:  # noqa: F811
-    for text in ("\u22122.5", "-2.5", "-2,5", "-25e-1"):
+    for text in ("\u22122.5", "-2.5", "-2,5", "-25e-1", "－２．５"):
         with explorer.repaint():
             explorer.type_cell(*X01, text)
         assert float(explorer.page.evaluate("document.activeElement.cell.x")) == -2.5
