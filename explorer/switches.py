@@ -108,7 +108,7 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("no_mask", "no mask: every query sees every key", {"masked_scores": _no_mask}),
-        Kind("no_rope", "no RoPE: order is invisible to attention", {"q_rot": _no_rope_q, "k_rot": _no_rope_k}),
+        Kind("no_rope", "no RoPE: only the mask still tells order", {"q_rot": _no_rope_q, "k_rot": _no_rope_k}),
         Kind("no_scale", "no division by √d_h", {"scores": _no_scale}),
         Kind("no_qk_norm", "no norm of queries and keys", {"q_norm": _plain_q, "k_norm": _plain_k}),
         Kind("no_first_residual", "attention replaces the stream", {"resid_mid": _update_only_mid}),

@@ -151,3 +151,14 @@ def test_a_switch_that_does_not_fit_the_sizes_is_refused(spec: str, switch: str,
 def test_switches_are_bounded_in_number() -> None:
     with pytest.raises(SpecError, match="65 switches are on; at most 64 can be. Remove some"):
         RunSpec(switches=["no_mask"] * 65)
+
+
+def test_without_rope_only_the_mask_tells_order() -> None:
+    spec = RunSpec(T=4, d_model=8, h=2, weights="random", switches=("no_rope",))
+    swapped = [1, 0, 2, 3]
+    x = run(spec)["resid_pre"]
+    for more, apart in (((), [0, 1]), (("no_mask",), [])):
+        free = replace(spec, switches=(*spec.switches, *more))
+        other = run(replace(free, edits=(Edit("resid_pre", (), x[:, swapped]),)))
+        gap = np.abs(other["resid_post"][0] - run(free)["resid_post"][0, swapped]).max(axis=-1)
+        assert np.flatnonzero(gap > 1e-3).tolist() == apart
