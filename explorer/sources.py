@@ -31,13 +31,13 @@ SHIPPED = Path(__file__).resolve().parents[1] / "assets" / "checkpoint"
 SHIPPED_NAME = "stories"
 
 
-def offer(name: str, source: str | Path, **options: Any) -> Offer:
+def offer(name: str, source: str | Path) -> Offer:
     """Make a checkpoint choosable as weights = "checkpoint:NAME". Headers are checked now, numbers read when needed.
 
-    source: a folder, a file, or "hub:owner/name@commit"; options: as for open_checkpoint.
+    source: a folder, a file, or "hub:owner/name@commit", as for open_checkpoint.
     Raises CheckpointError, and then offers nothing.
     """
-    config = open_checkpoint(source, **options).config
+    config = open_checkpoint(source).config
     fields = {
         "d_model": config.hidden_size,
         "h": config.num_attention_heads,
