@@ -23,7 +23,7 @@ MOST = 64  # calls that wait, of all visitors
 OLD = 60  # seconds until a call that nobody comes for is thrown away
 SETTINGS = ("journal_mode = TRUNCATE", "synchronous = OFF", "secure_delete = ON")  # it need not outlive the machine
 TABLE = "CREATE TABLE IF NOT EXISTS calls (session TEXT NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL, at REAL)"
-PUT = "INSERT INTO calls SELECT ?, ?, ?, ? WHERE (SELECT count(*) FROM calls) < ?"
+PUT = "INSERT INTO calls SELECT ?, ?, ?, ? WHERE (SELECT count(*) FROM calls) < ? RETURNING event, at"
 TAKE = "DELETE FROM calls WHERE session = ? RETURNING event, body"
 
 log = logging.getLogger(__name__)
@@ -34,31 +34,48 @@ class Mailbox:
     """The file in `folder`, for the thread that serves. Raises OSError and sqlite3.Error."""
 
     def __init__(self, folder: Path, most: int = MOST) -> None:
-        path, self.most = folder / FILE, most
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        self._calls = sqlite3.connect(path, timeout=2, isolation_level=None, check_same_thread=False)
+        self._path, self.most = folder / FILE, most
+        self._open()
+
+    def _open(self) -> None:
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._calls = sqlite3.connect(self._path, timeout=2, isolation_level=None, check_same_thread=False)
         for setting in SETTINGS:
             self._calls.execute(f"PRAGMA {setting}")
         self._calls.execute(TABLE)
+        self._file = _identity(self._path)
+
+    def _do(self, statement: str, *values: object) -> list[tuple[str, str]]:
+        """What comes of a statement. Temporary folders are cleared now and then: then it begins with a new file."""
+        if _identity(self._path) != self._file:
+            self.close()
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._open()
+        return self._calls.execute(statement, values).fetchall()
 
     def put(self, session: str, event: str, body: str) -> bool:
         """Whether there was room for one more call."""
-        self._calls.execute("DELETE FROM calls WHERE at NOT BETWEEN ? AND ?", (time.time() - OLD, time.time() + OLD))
-        return self._calls.execute(PUT, (session, event, body, time.time(), self.most)).rowcount == 1
+        now = time.time()
+        self._do("DELETE FROM calls WHERE at NOT BETWEEN ? AND ?", now - OLD, now + OLD)
+        return bool(self._do(PUT, session, event, body, now, self.most))
 
     def take(self, session: str) -> list[tuple[str, str]]:
         """(event, body) of each call that waits for this session's stream, and of no other: nobody gets them twice."""
-        if not self._calls.execute("SELECT 1 FROM calls WHERE session = ? LIMIT 1", (session,)).fetchone():
-            return []
-        return self._calls.execute(TAKE, (session,)).fetchall()
+        waiting = self._do("SELECT event, body FROM calls WHERE session = ? LIMIT 1", session)
+        return self._do(TAKE, session) if waiting else []
 
     def close(self) -> None:
         """The file stays, for the others."""
         self._calls.close()
 
-    def forget(self, session: str) -> None:
-        """Throw away what a visitor who left has asked."""
-        self.take(session)
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file lies there, whatever its name."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def start(asked: str | None, environment: Mapping[str, str] = os.environ) -> None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import uuid4
 
 from explorer.ui import inside
 from explorer.ui.bodies import Unreadable
+from explorer.ui.crowd import Busy
 from explorer.ui.exchange import Exchange, Inner, Message
 from explorer.ui.mailbox import Mailbox
 
@@ -35,15 +37,19 @@ class Streams:
         self._news: dict[str, asyncio.Queue[bytes]] = {}  # the streams that are open here, by session
 
     async def join(self, exchange: Exchange, asked: dict[str, Any]) -> None:
-        """Put a call into the mailbox. Raises Unreadable."""
+        """Put a call into the mailbox. Raises Unreadable and Busy."""
         session = asked.get("session_hash")
         if not isinstance(session, str) or not 0 < len(session) <= LONGEST_SESSION:
             raise Unreadable(f"session_hash is no text of 1 to {LONGEST_SESSION} characters.")
         event = uuid4().hex
         kept = {name: asked[name] for name in ("data", "fn_index", "event_data", "trigger_id") if name in asked}
-        if not self.box.put(session, event, json.dumps(kept)):
-            await exchange.refuse(503, "The queue is full. Try again in a moment.", "busy")
-            return
+        try:
+            room = self.box.put(session, event, json.dumps(kept))
+        except (OSError, sqlite3.Error) as error:
+            log.error("the mailbox takes nothing", exc_info=error)
+            room = False
+        if not room:
+            raise Busy
         await exchange.answer(200, {"event_id": event})
         if session in self._news:
             self._news[session].put_nowait(b"")
@@ -51,7 +57,7 @@ class Streams:
     async def answer(self, exchange: Exchange, scope: Message) -> None:
         """The stream of a session: until everything that it asked is answered."""
         session = parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
-        calls = self.box.take(session)
+        calls = self._taken(session)
         if not calls:  # Gradio says so in its own form
             await self.app(scope, exchange.receive, exchange.send)
             return
@@ -67,7 +73,7 @@ class Streams:
                     running.add(task)
                 await _passed_on(exchange, messages)
                 running = {task for task in running if not task.done()}
-                calls = self.box.take(session)
+                calls = self._taken(session)
                 if not (calls or running) and messages.empty():
                     await exchange.part(CLOSE, last=True)
                     return
@@ -78,7 +84,15 @@ class Streams:
                 task.cancel()
             if self._news.get(session) is messages:
                 del self._news[session]
-            self.box.forget(session)
+            self._taken(session)  # what was asked in the meantime has nobody to be told
+
+    def _taken(self, session: str) -> list[tuple[str, str]]:
+        """What waits for a session; nothing while the mailbox cannot be read, which another look may find otherwise."""
+        try:
+            return self.box.take(session)
+        except (OSError, sqlite3.Error) as error:
+            log.error("the mailbox gives nothing", exc_info=error)
+            return []
 
     async def _carry(self, scope: Message, event: str, body: str, messages: asyncio.Queue[bytes]) -> None:
         """One call, whatever happens to it: its asker waits for its end."""
