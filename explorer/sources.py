@@ -160,16 +160,27 @@ def _padded(spec: RunSpec) -> list[list[int]]:
         raise SpecError({"B": message})
     length, padded = spec.past + spec.T, []
     for n, (ids, pad) in enumerate(zip(rows, spec.padding or (0,) * spec.B, strict=False)):
-        wanted = length - pad
-        if len(ids) < wanted:
-            message = say(
-                "Line {n} of the text has {tokens} tokens; past + T = {length} are asked for. "
-                "Choose T up to {most}, or lengthen the text.",
-                n=n + 1, tokens=len(ids), length=length, most=max(1, len(ids) + pad - spec.past),
-            )  # fmt: skip
-            raise SpecError({"T": message})
-        padded.append([0] * pad + ids[:wanted])
+        if len(ids) < length - pad:
+            raise _too_short(spec, n + 1, len(ids), len(ids) + pad - spec.past)
+        padded.append([0] * pad + ids[: length - pad])
     return padded
+
+
+def _too_short(spec: RunSpec, line: int, tokens: int, room: int) -> SpecError:
+    """A line with fewer tokens than are asked for; room: how many of them the cache leaves to this call."""
+    if room < 1:
+        message = say(
+            "Line {n} of the text has {tokens} tokens, so past = {past} leaves none to this call. "
+            "Choose past up to {most}, or lengthen the text.",
+            n=line, tokens=tokens, past=spec.past, most=max(0, spec.past + room - 1),
+        )  # fmt: skip
+        return SpecError({"past": message})
+    message = say(
+        "Line {n} of the text has {tokens} tokens; past + T = {length} are asked for. "
+        "Choose T up to {most}, or lengthen the text.",
+        n=line, tokens=tokens, length=spec.past + spec.T, most=room,
+    )  # fmt: skip
+    return SpecError({"T": message})
 
 
 @lru_cache(maxsize=16)

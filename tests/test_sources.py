@@ -76,6 +76,8 @@ def test_sizes_follow_the_checkpoint_and_edits_are_checked_against_them(model):
         ({"weights": "checkpoint:other"}, "weights", "Offered:"),
         ({"text": "the cat", "layer": 3}, "layer", "from 0 to 2"),
         ({"text": "the cat", "T": 5}, "T", "has 2 tokens"),
+        ({"text": "the cat", "past": 1, "T": 5}, "T", "Choose T up to 1,"),
+        ({"text": "the cat", "past": 2, "T": 1}, "past", "past = 2 leaves none to this call. Choose past up to 1,"),
         ({"text": "the cat", "B": 2, "T": 2}, "B", "has 1 lines"),
     ],
 )
