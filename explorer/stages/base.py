@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from explorer.quantities import QUANTITIES
+from explorer.quantities import EXPERT_WEIGHT, QUANTITIES, W_ROUTER
 from explorer.stages.look import Look
 from explorer.stages.prose import Prose, prose
 from explorer.stages.quiz import Question, questions
@@ -29,7 +29,8 @@ class Stage:
 
     number, key: 1–8 and the name of its texts
     equation:    MathML, with role colours as classes; equation_moe replaces it when experts are used
-    inputs, weights, outputs: quantities and state_dict names in the order they are shown; a run may lack some
+    inputs, weights, outputs: quantities and state_dict names in the order they are shown; a run may lack some. The
+                 weights of each expert follow those of the router.
     describe:    Look -> the values that the prose asks for
     draw:        (Look, language) -> its figures
     lines:       which lines of the models ran for it (explorer.stages.source)
@@ -87,10 +88,10 @@ class Stage:
         """
         skip = {"past_k", "past_v", "present_k", "present_v"} if trace.sizes["P"] == 0 else set()
         parts = {QUANTITIES[n].alias for n in self.inputs if n in trace and n not in skip}
-        weights = frozenset(trace.weights)
+        experts = filter(EXPERT_WEIGHT.fullmatch, trace.weights) if W_ROUTER in self.weights else ()
         return {
             "input": tuple(n for n in self.inputs if n in trace and n not in skip | parts),
-            "weights": tuple(n for n in self.weights if n in weights),
+            "weights": (*(n for n in self.weights if n in trace.weights), *experts),
             "output": tuple(n for n in self.outputs if n in trace and n not in skip),
         }
 

@@ -17,7 +17,6 @@ from explorer.stages.look import Array, Look
 from explorer.stages.mathml import Y_BAR, F, X, Y, equation, gap, op, row, sub, sup, sym, weight, word
 from explorer.stages.source import Lines
 
-MOST_EXPERTS = 16
 GATED = row(
     word("SiLU"),
     op("("),
@@ -110,10 +109,6 @@ def draw(look: Look, lang: str) -> list[Figure]:
     return [figures.residual(look, lang), inside(look, lang)]
 
 
-EXPERT_WEIGHTS = tuple(
-    f"mlp.experts.{e}.{part}_proj.weight" for e in range(MOST_EXPERTS) for part in ("gate", "up", "down")
-)
-
 STAGE = Stage(
     number=8,
     key="feed_forward",
@@ -126,7 +121,6 @@ STAGE = Stage(
         "mlp.up_proj.weight",
         "mlp.down_proj.weight",
         "mlp.gate.weight",
-        *EXPERT_WEIGHTS,
     ),
     outputs=(
         *("ffn_norm", "gate", "up", "hidden"),

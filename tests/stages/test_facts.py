@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from explorer import Edit, RunSpec, run
+from explorer.limits import LIMITS
 from explorer.stages import STAGES
 from tests.stages.cases import SPECS
 
@@ -179,6 +180,14 @@ def test_panels_show_what_the_run_has() -> None:
         for stage in STAGES:
             shown = [name for names in stage.panels(trace).values() for name in names]
             assert len(shown) == len(set(shown)), "a quantity may be shown once only"
+
+
+def test_the_weights_of_every_expert_are_shown_however_many_a_server_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "experts", 20)
+    many = run(RunSpec(T=1, d_model=2, weights="random", experts=20))
+    assert STAGES[7].panels(many)["weights"][-60:] == tuple(
+        f"mlp.experts.{e}.{part}_proj.weight" for e in range(20) for part in ("gate", "up", "down")
+    )
 
 
 def test_every_quantity_of_a_stage_is_shown_there() -> None:
