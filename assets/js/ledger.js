@@ -26,7 +26,7 @@ export class Ledger {
     let allBytes = 0, allFlops = 0;
     for (const row of rows) {
       const {cells} = this.rows.get(row.name);
-      allBytes += row.bytes;
+      if (!row.shares) allBytes += row.bytes; // memory of two names counts once
       allFlops += row.flops;
       setHtml(cells.axes, row.axes);
       setText(cells.shape, row.shape.join("×"));

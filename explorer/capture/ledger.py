@@ -26,6 +26,7 @@ class LedgerRow:
 
     agrees: whether the observed shape is the declared one (record refuses a trace where it is not)
     note:   "" or what is special: an alias, an edit, or that it was computed on demand
+    shares: the quantity whose memory this is as well, "" for memory of its own
     """
 
     name: str
@@ -40,6 +41,7 @@ class LedgerRow:
     flops: int
     agrees: bool
     note: str
+    shares: str = ""
 
 
 class Ledger(list[LedgerRow]):
@@ -51,7 +53,7 @@ class Ledger(list[LedgerRow]):
     @property
     def bytes(self) -> int:
         """What all quantities take together; memory that two of them share counts once."""
-        return sum(row.bytes for row in self if not row.note.startswith(SHARED))
+        return sum(row.bytes for row in self if not row.shares)
 
     @property
     def flops(self) -> int:
@@ -93,7 +95,6 @@ class Recorded(Protocol):
     def observed_shape(self, name: str) -> tuple[int, ...]: ...
 
 
-SHARED = "same memory as"
 PASSED_ON = {"q_norm": "q", "k_norm": "k"}  # what these are when there is no norm of queries and keys
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "int64": 8, "int32": 4}
 
@@ -144,13 +145,14 @@ def ledger(trace: Recorded) -> Ledger:
             note = say("computed on demand")
         passed_on = PASSED_ON.get(name, "") if not trace.qk_norm else ""
         alias = passed_on or ("" if trace.sizes["P"] else quantity.alias)
-        if not note and alias:
-            note = say("same memory as {name}", name=alias)
+        shares = "" if note else alias
+        if shares:
+            note = say("same memory as {name}", name=shares)
         flops = 0 if passed_on else quantity.flops(trace.sizes)
         rows.append(
             LedgerRow(
                 name, quantity.latex, quantity.title, quantity.stage, quantity.axes, symbolic_shape(quantity.axes),
-                shape, dtype, cells * ITEM_BYTES.get(dtype, 4), flops, shape == declared, note,
+                shape, dtype, cells * ITEM_BYTES.get(dtype, 4), flops, shape == declared, note, shares,
             )
         )  # fmt: skip
     return rows

@@ -134,6 +134,7 @@ def _ledger_row(row: LedgerRow, texts: Mapping[str, Any]) -> Payload:
     return {
         "name": row.name, "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
         "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": in_language(row.note, texts["lang"]),
+        "shares": row.shares,
     }  # fmt: skip
 
 

@@ -155,6 +155,8 @@ def test_ledger_and_map_have_every_quantity_of_the_run() -> None:
     assert set(rows) == set(run(PRESETS["capstone"]).names)
     assert rows["q"]["shape"] == [2, 3, 5, 4] and rows["resid_post"]["shape"] == [2, 5, 12]
     assert reply["map"]["thumbs"]["probs"]["shape"] == [2, 3, 5, 5]
+    own = sum(row["bytes"] for row in reply["ledger"] if not row["shares"])
+    assert own == run(PRESETS["capstone"]).ledger().bytes and rows["present_k"]["shares"] == "k_rot"
 
 
 def test_query_reproduces_the_picture() -> None:
