@@ -127,8 +127,7 @@ def _shape(done: Trace, name: str) -> tuple[int, ...]:
 def _quantity(done: Trace, name: str) -> Answer:
     about = QUANTITIES[name] if name in done else weight_of(name)
     array = values(done, name)
-    dtype = done.dtype(name) if name in done else str(array.dtype)
     return {
         "title": about.title, "stage": about.stage, "axes": list(about.axes), "shape": list(array.shape),
-        "dtype": dtype, "values": numbers(array),
+        "dtype": done.dtype(name), "values": numbers(array),
     }  # fmt: skip

@@ -178,8 +178,8 @@ class Trace:
         return tuple(self._values[name].tensor.shape) if name in self._values else self.shape(name)
 
     def dtype(self, name: str) -> str:
-        """The dtype the block computed it in, for example "bfloat16"."""
-        kept = self._values.get(name) or self._values["q_rot"]
+        """The dtype the block computed it in, for example "bfloat16", or that of a weight."""
+        kept = self._values.get(name) or self._weights.get(name) or self._values["q_rot"]
         return str(kept.tensor.dtype).removeprefix("torch.")
 
     @property

@@ -102,8 +102,8 @@ def opened(trace: Trace, spec: RunSpec, cell: Cell | None, lang: str = ENGLISH) 
     return plain | {
         "title": title_in(trace, found.name, lang),
         "gap": _plain(abs(found.exact - found.computed) if found.difference else 0.0),
-        "rounding": _is_rounding(found, plain["tree"], trace.dtype(found.name) if quantity else "float32"),
-        "dtype": trace.dtype(found.name) if quantity else str(trace.weights[found.name].dtype),
+        "rounding": _is_rounding(found, plain["tree"], trace.dtype(found.name)),
+        "dtype": trace.dtype(found.name),
         "set_by": _set_by(found, spec) if found.edited else "",
         "masked": found.name in SCORE_TAPS and bool(trace.masked[found.index[0], 0, found.index[2], found.index[3]]),
         "given_as": ("quantity" if quantity else "weight") if found.given else "",

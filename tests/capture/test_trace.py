@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import Edit, RunSpec, run
+from explorer import Edit, RunSpec, answers, run
 from explorer.capture import TooLarge, record
 from explorer.limits import LIMITS
 from explorer.quantities import QUANTITIES, UnknownName
@@ -101,6 +101,13 @@ def test_whole_scores_beyond_the_budget_are_asked_for_in_rows(monkeypatch: pytes
         trace["probs"]
     assert trace.rows("probs", 0, 1).shape == (64, 64)
     assert trace.value("probs", (0, 1, 5, 5)) > 0
+
+
+def test_weights_have_the_dtype_that_was_computed_with() -> None:
+    trace = run(RunSpec(dtype="bfloat16"))
+    assert trace.dtype("self_attn.q_proj.weight") == trace.dtype("probs") == "bfloat16"
+    told = answers.trace(RunSpec(dtype="bfloat16"), ["self_attn.q_proj.weight"])["quantities"]
+    assert told["self_attn.q_proj.weight"]["dtype"] == "bfloat16"
 
 
 def test_flash_keeps_no_scores() -> None:
