@@ -183,7 +183,7 @@ def _too_short(spec: RunSpec, line: int, tokens: int, room: int) -> SpecError:
     return SpecError({"T": message})
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # some 32 MiB each at the largest sizes
 def _stream(source: str, layer: int, rows: tuple[tuple[int, ...], ...], padding: tuple[int, ...], dtype: str) -> Tensor:
     ids = torch.tensor(rows)
     mask = None

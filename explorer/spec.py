@@ -164,6 +164,14 @@ class RunSpec:
         }  # fmt: skip
 
     @property
+    def block_flops(self) -> int:
+        """Multiplications and additions of the matrix products of one block's run; a cache is computed too."""
+        n = self.sizes
+        feed_forward = 3 * n["F"] * max(1, self.experts_per_token if self.experts else 1)
+        projections = n["D"] * (2 * n["C"] + 2 * n["Ckv"] + feed_forward)
+        return 2 * self.B * n["Tk"] * (projections + 2 * n["C"] * n["Tk"])
+
+    @property
     def score_bytes(self) -> int:
         """What scores, masked scores and probabilities take together in float32, which a Trace keeps."""
         return 3 * 4 * self.B * self.h * self.T * (self.past + self.T)

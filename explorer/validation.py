@@ -100,8 +100,7 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
 def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
     """Bounds on what one run costs, checked before anything is computed."""
     n = spec.sizes
-    per_token = n["C"] * 2 + n["Ckv"] * 2 + 3 * n["F"] * max(1, spec.experts_per_token if spec.experts else 1)
-    flops = 2 * spec.B * n["Tk"] * (spec.d_model * per_token + 2 * n["C"] * n["Tk"])  # the cache is computed too
+    flops = spec.block_flops * (1 + spec.layer if spec.checkpoint else 1)  # a later block reads what earlier ones made
     parameters = spec.d_model * (2 * n["C"] + 2 * n["Ckv"] + 3 * n["F"] * max(1, spec.experts))
     for field, what, needed, limit in (
         ("T", say("multiplications"), flops, limits.flops),

@@ -4,11 +4,12 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from explorer import Edit, RunSpec, SpecError, run, sources
+from explorer import Edit, RunSpec, SpecError, allowance, run, sources
 from explorer.checkpoints import CheckpointError
+from explorer.limits import LIMITS
 from explorer.model.causal_lm import MiniMindForCausalLM
 from explorer.model.config import MiniMindConfig
-from explorer.offers import OFFERS
+from explorer.offers import OFFERS, Offer
 
 WORDS = ["<unk>", "the", "cat", "sees", "a", "dog", ".", "and", "runs"]
 
@@ -111,3 +112,24 @@ def test_a_byte_level_token_is_shown_as_its_text(model, tmp_path):
     finally:
         del OFFERS["bytes"]
     assert trace.tokens == (("cat", " cat", "s"),)
+
+
+def test_a_late_block_counts_what_the_earlier_ones_compute(monkeypatch):
+    sizes = {"d_model": 768, "h": 8, "h_kv": 4, "d_h": 96, "d_ff": 2432, "experts": 0}
+    monkeypatch.setitem(OFFERS, "deep", Offer("deep", "nowhere", 64, sizes))
+    early = RunSpec(weights="checkpoint:deep", text="x", T=256, layer=3)
+    with pytest.raises(SpecError) as refused:
+        RunSpec(weights="checkpoint:deep", text="x", T=256, layer=40)
+    assert early.block_flops * 41 > LIMITS.flops > early.block_flops * 4
+    assert list(refused.value.errors) == ["T"]
+    assert "multiplications" in refused.value.errors["T"]
+
+
+def test_reading_up_to_a_block_stops_when_the_time_is_up(model, monkeypatch):
+    spec = spec_for("the dog runs", layer=2)
+    sources._stream.cache_clear()
+    with allowance.started() as held:
+        held.until = 0.0
+        with pytest.raises(allowance.OutOfTime):
+            sources.stream_of(spec)
+    assert sources.stream_of(spec).shape == (1, 3, 24)

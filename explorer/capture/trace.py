@@ -189,10 +189,11 @@ class Trace:
     def memory(self) -> dict[int, int]:
         """What this trace keeps alive: address -> bytes, memory that names share only once, weights included.
 
-        The arrays that reading every quantity makes are counted too, under an address of their own.
+        The arrays that reading every quantity makes are counted too, and the mask twice, under an address of their own.
         """
         values = [kept.tensor for kept in (*self._values.values(), *self._before.values())]
-        held = {id(self): sum(4 * tensor.numel() for tensor in values)}
+        mask = self.sizes["B"] * self.sizes["Tq"] * self.sizes["Tk"]
+        held = {id(self): sum(4 * tensor.numel() for tensor in values) + 2 * mask}
         for tensor in (*values, *(kept.tensor for kept in self._weights.values())):
             storage = tensor.untyped_storage()
             held[storage.data_ptr()] = storage.nbytes()

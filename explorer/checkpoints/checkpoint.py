@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor, nn
 
+from explorer import allowance
 from explorer.checkpoints.limits import Limits
 from explorer.checkpoints.names import Part
 from explorer.checkpoints.report import CheckpointError, Report
@@ -101,6 +102,7 @@ class Checkpoint:
         states = nn.functional.embedding(input_ids, self.embedding(dtype))
         tables = RotaryEmbedding(self.config)(0, input_ids.shape[1], input_ids.device)
         for number in range(layer):
+            allowance.check()
             states, _ = self.block(number, dtype)(states, tables, attention_mask=attention_mask)
         return states
 

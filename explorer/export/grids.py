@@ -41,12 +41,11 @@ class Place:
 def tensor(done: Trace, base: Trace, name: str, place: Place) -> str:
     """One quantity or weight: its symbol, title, shape, and its numbers for the chosen batch row and head."""
     about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
-    values = _values(done, name)
-    before = _values(base, name)
-    shape = " × ".join(f"{AXES[a].symbol}&thinsp;=&thinsp;{n}" for a, n in zip(about.axes, values.shape, strict=True))
+    lengths = done.shape(name) if name in done else done.weights[name].shape
+    shape = " × ".join(f"{AXES[a].symbol}&thinsp;=&thinsp;{n}" for a, n in zip(about.axes, lengths, strict=True))
     slices = [
-        _slice(done, name, values, before, prefix, about.axes, TEXTS[place.lang])
-        for prefix in _prefixes(about.axes, values.shape, place.row, place.head, done.sizes)
+        _slice(done, base, name, prefix, lengths, TEXTS[place.lang])
+        for prefix in _prefixes(about.axes, lengths, place.row, place.head, done.sizes)
     ]
     called = escape(title_in(done, name, place.lang))
     return (
@@ -55,8 +54,11 @@ def tensor(done: Trace, base: Trace, name: str, place: Place) -> str:
     )
 
 
-def _values(done: Trace, name: str) -> Array:
-    return done[name] if name in done else done.weights[name]
+def _part(trace: Trace, name: str, prefix: tuple[int, ...]) -> Array:
+    """One matrix of a quantity or weight; scores that a run did not keep are computed for this one alone."""
+    if name in trace.recomputed:
+        return trace.rows(name, *prefix)
+    return np.atleast_2d((trace[name] if name in trace else trace.weights[name])[prefix])
 
 
 def _prefixes(
@@ -74,23 +76,22 @@ def _prefixes(
     )
 
 
-def _slice(
-    done: Trace, name: str, values: Array, before: Array, prefix: tuple[int, ...], axes: tuple[str, ...], texts: Texts
-) -> str:
-    part, old = np.atleast_2d(values[prefix]), np.atleast_2d(before[prefix])
-    edited = _edited(done, name, values.shape)[prefix].reshape(part.shape)
+def _slice(done: Trace, base: Trace, name: str, prefix: tuple[int, ...], lengths: tuple[int, ...], texts: Texts) -> str:
+    part, old = _part(done, name, prefix), _part(base, name, prefix)
+    edited = _edited(done, name, prefix, lengths).reshape(part.shape)
     if part.size <= WHOLE:
         rows, cols = part.shape
     else:
         rows, cols = min(CORNER, part.shape[0]), min(CORNER, part.shape[1])
     lines = []
     for r in range(rows):
-        at = (*prefix, r) if values.ndim > 1 else prefix
+        at = (*prefix, r) if len(lengths) > 1 else prefix
         cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c], texts) for c in range(cols))
         lines.append(f"<tr>{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
     if rows < part.shape[0]:
         lines.append(f"<tr>{'<td>…</td>' * cols}</tr>")
-    words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, values.shape, strict=False) if n > 1)
+    axes = QUANTITIES[name].axes if name in QUANTITIES else weight_of(name).axes
+    words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, lengths, strict=False) if n > 1)
     cut = texts.cut.format(rows=rows, cols=cols, all_rows=part.shape[0], all_cols=part.shape[1])
     caption = f"{words} {cut}" if part.size > WHOLE else words
     return f"<figure><figcaption>{caption}</figcaption><table>{''.join(lines)}</table></figure>"
@@ -105,10 +106,12 @@ def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any, 
     return f'<td{classes} data-q="{name}" data-i="{where}" title="{said}">{number(float(value))}</td>'
 
 
-def _edited(done: Trace, name: str, shape: tuple[int, ...]) -> Array:
-    """bool, True where an edit in force sets the cell."""
-    mask = np.zeros(shape, dtype=bool)
+def _edited(done: Trace, name: str, prefix: tuple[int, ...], lengths: tuple[int, ...]) -> Array:
+    """bool, True where an edit in force sets the cell of this matrix."""
+    mask = np.zeros(lengths[len(prefix) :], dtype=bool)
     for edit in done.spec.edits if done.spec else ():
-        if edit.on and edit.target == name:
-            mask[tuple(slice(None) if i is None else i for i in edit.index)] = True
+        before, within = edit.index[: len(prefix)], edit.index[len(prefix) :]
+        here = all(i is None or i == at for i, at in zip(before, prefix, strict=False))
+        if edit.on and edit.target == name and here:
+            mask[tuple(slice(None) if i is None else i for i in within)] = True
     return mask

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from explorer.draw.attention import Attention, masked_scores_figure, probs_figure, shown_heads
@@ -124,6 +125,10 @@ def build(trace: Trace, name: str, b: int = 0, h: int = 0, lang: str = "en", **c
         near = get_close_matches(name, DRAWINGS, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise LookupError(f"There is no figure {name!r}.{hint} Figures: {', '.join(DRAWINGS)}.")
+    takes = list(signature(DRAWINGS[name]).parameters)[2:]
+    if unknown := [choice for choice in choices if choice not in takes]:
+        takes = ["b", "h", *takes]
+        raise ValueError(f"The figure {name!r} takes no {unknown[0]!r}. It takes {', '.join(takes)}.")
     return DRAWINGS[name](Look.at(trace, b, h), lang, **choices)
 
 

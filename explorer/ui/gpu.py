@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from explorer import device
 from explorer.asked import as_settings, plain_number, read_spec
-from explorer.capture import record
+from explorer.capture import Trace, record
 from explorer.messages import say
 from explorer.run import Prepared, prepare, run
 from explorer.spec import RunSpec, SpecError
@@ -54,7 +54,7 @@ def compute(settings: dict[str, Any]) -> Answer:
             torch.cuda.synchronize()
         seconds = time.perf_counter() - began
     name = torch.cuda.get_device_name() if PLACE == "cuda" else PLACE
-    return {"device": name, "ms": seconds * 1000, "values": {name: trace[name] for name in trace.names}}
+    return {"device": name, "ms": seconds * 1000, "values": {name: trace[name] for name in _kept(trace)}}
 
 
 def compare(spec: RunSpec) -> Answer:
@@ -67,7 +67,7 @@ def compare(spec: RunSpec) -> Answer:
         raise SpecError({"device": say("There is no GPU here. Everything is computed on the CPU.")})
     on_cpu = run(replace(spec, device="cpu"))
     found = _lent(as_settings(spec))
-    gaps = {name: _difference(found["values"][name], on_cpu[name]) for name in on_cpu.names}
+    gaps = {name: _difference(found["values"][name], on_cpu[name]) for name in _kept(on_cpu)}
     rows = [{"name": name, "difference": plain_number(gap)} for name, gap in gaps.items()]
     at = max(gaps, key=lambda name: gaps[name])
     return {
@@ -84,6 +84,11 @@ def _lent(settings: dict[str, Any]) -> Answer:
         why = TAG.sub("", str(error.message)).strip()[:LONGEST_REASON]
         raise SpecError({"gpu": say("No GPU was lent: {why}", why=why)}) from None
     return found
+
+
+def _kept(trace: Trace) -> list[str]:
+    """The quantities that a run kept: the scores of a long one are made of these, and too many to hold."""
+    return [name for name in trace.names if name not in trace.recomputed]
 
 
 def _moved(ready: Prepared) -> Prepared:

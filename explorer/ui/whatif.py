@@ -112,11 +112,8 @@ def _strip(row: tuple[float, ...]) -> list[float]:
 
 def _bound(spec: RunSpec, texts: Mapping[str, Any]) -> None:
     """All runs together may take as much work as the largest single one."""
-    n = spec.sizes
-    feed_forward = 3 * n["F"] * (spec.experts_per_token if spec.experts else 1)
-    each = 2 * spec.B * n["Tk"] * (n["D"] * (2 * n["C"] + 2 * n["Ckv"] + feed_forward) + 2 * n["C"] * n["Tk"])
     runs = len(_plain()) + min(spec.h, MOST_HEADS) + spec.experts
-    if each * runs > LIMITS.flops:
+    if spec.block_flops * runs > LIMITS.flops:
         raise SpecError({"effects": str(texts["effects_too_large"]).format(runs=runs)})
 
 

@@ -123,3 +123,27 @@ def test_it_opens_from_disk_without_any_request(tmp_path: Path, chromium: Browse
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
     tab.close()
     assert not [t for t in troubles if not t.startswith("data:")], troubles
+
+
+def test_scores_that_were_not_kept_are_shown_as_far_as_they_are_seen() -> None:
+    spec = RunSpec(B=2, T=1024, d_model=64, h=32, weights="random")
+    done = run(spec)
+    assert "probs" in done.recomputed
+    text = page(spec, row=1, head=5)
+    shown = dict(re.findall(r'data-q="probs" data-i="1,5,(\d,\d)" title="probs\[[^=]*= ([^",]*)', text))
+    rows = done.rows("probs", 1, 5, 0, 8)
+    assert len(shown) == 64
+    for index, value in shown.items():
+        i, j = map(int, index.split(","))
+        assert float(value) == rows[i, j]
+
+
+@pytest.mark.parametrize("index", [(0, 1, 2), (None, 1, None), ()])
+def test_marks_of_edits_are_those_of_the_matrix_shown(index: tuple[int | None, ...]) -> None:
+    value = 7.0 if index else tuple(tuple((7.0, 7.0, 7.0, 7.0) for _ in range(3)) for _ in range(2))
+    spec = RunSpec(B=2, T=3, d_model=4, h=2, weights="random", edits=(Edit("resid_pre", index, value),))
+    text = page(spec)
+    marked = set(re.findall(r'<td class="edited[^"]*" data-q="resid_pre" data-i="([\d,]+)"', text))
+    every = {(b, t, d) for b in (0,) for t in range(3) for d in range(4)}
+    wanted = {cell for cell in every if all(i is None or i == at for i, at in zip(index, cell, strict=False))}
+    assert marked == {",".join(map(str, cell)) for cell in wanted}

@@ -172,3 +172,12 @@ def test_a_small_edit_changes_arrays_and_nothing_else() -> None:
         return RunSpec(B=2, T=5, d_model=12, h=3, weights="random", edits=[Edit("resid_pre", (0, 2, 1), value)])
 
     assert skeleton(edited(0.5)) == skeleton(edited(0.52))
+
+
+def test_a_choice_that_a_figure_does_not_have_is_named_with_those_it_has() -> None:
+    trace = run(RunSpec())
+    with pytest.raises(ValueError, match="'norm' takes no 'pair'. It takes b, h"):
+        build(trace, "norm", pair=1)
+    with pytest.raises(ValueError, match=r"'rope' takes no 'token'. It takes b, h, .*pair"):
+        build(trace, "rope", token=1)
+    assert build(trace, "rope", pair=0) == build(trace, "rope")
