@@ -37,7 +37,8 @@ class Quantity:
     title:   a few words
     role:    colour role: resid, q, k, v, score, prob, attn, ffn
     scale:   "signed" (diverging around 0), "unit" (0 to 1) or "index" (whole numbers, not a magnitude)
-    inputs:  the quantities and weights it is computed from
+    inputs:  the quantities and weights it is computed from, dense and with experts; W_GATE and the like stand for an
+             expert's own
     mixes:   the axis letter that is summed away when one cell is made, "" for none
     formula: how one cell is made; None for what the block is given
     flops:   floating-point operations for the whole tensor, counting a multiply-add as 2 (leading terms only)
@@ -182,22 +183,22 @@ QUANTITIES: dict[str, Quantity] = {
                  inputs=("router_logits",), mixes="E", formula=f.router_probs, flops=_count("B T E", 3), only="moe"),
         Quantity("expert_index", 8, SLOT, "e", "experts a token is sent to", "ffn", "index", inputs=("router_probs",),
                  formula=f.expert_index, only="moe"),
-        Quantity("expert_weight", 8, SLOT, "w", "share of each chosen expert", "ffn", "unit", inputs=("router_probs",),
-                 formula=f.expert_weight, flops=_count("B T k", 2), only="moe"),
+        Quantity("expert_weight", 8, SLOT, "w", "share of each chosen expert", "ffn", "unit",
+                 inputs=("router_probs", "expert_index"), formula=f.expert_weight, flops=_count("B T k", 2), only="moe"),
         Quantity("expert_gate", 8, SLOT_F, "G_e", "gate of the chosen expert, before SiLU", "ffn",
-                 inputs=("ffn_norm", "expert_index"), mixes="D", formula=f.expert_gate,
+                 inputs=("ffn_norm", "expert_index", W_GATE), mixes="D", formula=f.expert_gate,
                  flops=_count("B T k D F", 2), only="moe"),
         Quantity("expert_up", 8, SLOT_F, "U_e", "what that gate lets through", "ffn",
-                 inputs=("ffn_norm", "expert_index"), mixes="D", formula=f.expert_up,
+                 inputs=("ffn_norm", "expert_index", W_UP), mixes="D", formula=f.expert_up,
                  flops=_count("B T k D F", 2), only="moe"),
         Quantity("expert_hidden", 8, SLOT_F, r"\text{SiLU}(G_e)\odot U_e", "gated hidden features of that expert",
                  "ffn", inputs=("expert_gate", "expert_up"), formula=f.expert_hidden,
                  flops=_count("B T k F", 5), only="moe"),
         Quantity("expert_out", 8, ("B", "T", "k", "D"), "F_e", "that expert's answer", "ffn",
-                 inputs=("expert_hidden", "expert_index"), mixes="F", formula=f.expert_out,
+                 inputs=("expert_hidden", "expert_index", W_DOWN), mixes="F", formula=f.expert_out,
                  flops=_count("B T k F D", 2), only="moe"),
-        Quantity("ffn_out", 8, X, "F", "feed-forward update", "ffn", inputs=("hidden", W_DOWN), mixes="F",
-                 formula=f.ffn_out, flops=_ffn_out_flops),
+        Quantity("ffn_out", 8, X, "F", "feed-forward update", "ffn", mixes="F",
+                 inputs=("hidden", W_DOWN, "expert_weight", "expert_out"), formula=f.ffn_out, flops=_ffn_out_flops),
         Quantity("resid_post", 8, X, r"X_{\text{next}}", "residual stream leaving the block", "resid",
                  inputs=("resid_mid", "ffn_out"), formula=f.resid_post, flops=_count("B T D")),
     )
