@@ -92,7 +92,7 @@ export class NormTrial {
       this.gamma.error, this.beta.error, this.error,
       this.table.node, this.note, h("div", {class: "trial-body"}, this.sentences.node, this.figures.node));
     const extra = () => ({norms: {t: this.token, gamma: this.own.checked ? "block" : this.gamma.text, beta: this.beta.text}});
-    this.part = new Part({name: "norms", node: this.node, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
+    this.part = new Part({name: "norms", node: this.node, texts, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
   }
 
@@ -156,7 +156,7 @@ export class SoftmaxTrial {
     this.node = fold("softmax", {open: true, title: texts.softmax, class: "folded trial", dataset: {trialOf: "softmax"}, hidden: true},
       h("div", {class: "trial-bar"}, this.row.node, this.back), this.row.error, h("p", {class: "quiet"}, texts.softmax_hint), this.table.node, this.sentences.node);
     const alone = () => ({lang: compose().lang}); // the run has no part in it, not even one that is refused
-    this.part = new Part({name: "softmax", node: this.node, ask, compose: alone, extra: () => ({softmax: {row: this.row.text}}), show: found => this.show(found), fail: errors => this.row.complain(errors["softmax.row"] ?? errors[""])});
+    this.part = new Part({name: "softmax", node: this.node, texts, ask, compose: alone, extra: () => ({softmax: {row: this.row.text}}), show: found => this.show(found), fail: errors => this.row.complain(errors["softmax.row"] ?? errors[""])});
     this.part.key = () => this.row.text;
     this.node.addEventListener("toggle", () => this.look());
     this.changed();

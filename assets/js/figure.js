@@ -9,11 +9,14 @@ const MARGIN_OF_SIGHT = "150px";
 const WARM_MS = 1500;
 let library = null;
 
-/** Plotly, fetched once, when the first figure needs it. */
+/** Plotly, fetched once, when the first figure needs it; if it does not come, the next figure asks again. */
 function plotly(address) {
   library ??= new Promise((done, failed) => {
     if (globalThis.Plotly) return done(globalThis.Plotly);
     document.head.append(h("script", {src: address, async: true, onload: () => done(globalThis.Plotly), onerror: failed}));
+  }).catch(error => {
+    library = null;
+    throw error;
   });
   return library;
 }
@@ -141,7 +144,8 @@ class Figure {
 
   async draw() {
     if (!this.visible || this.latest === this.drawn) return;
-    const Plotly = globalThis.Plotly ?? (await plotly(this.board.address));
+    const Plotly = globalThis.Plotly ?? (await plotly(this.board.address).catch(() => null));
+    if (!Plotly) return; // drawn with the next picture, or when it next comes into sight
     if (!this.visible || this.latest === this.drawn || !this.node.isConnected) return;
     const {latest} = this, bones = skeleton(latest), most = reach(latest.data), far = leapt(this.most ?? most, most);
     Object.assign(this, {drawn: latest, most});

@@ -40,7 +40,7 @@ export class Quiz {
     this.node = fold("quiz", {title: texts.quiz, class: "folded quiz", dataset: {quiz: ""}},
       h("p", {class: "lead"}, texts.quiz_lead), this.error, this.list, h("div", {class: "quiz-foot"}, this.more, this.score));
     const extra = () => ({stage: state.stage, quiz: {seed: state.quizSeed, head: state.slice.h}});
-    this.part = new Part({name: "quiz", node: this.node, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
+    this.part = new Part({name: "quiz", node: this.node, texts, ask, compose, extra, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
   }
 

@@ -124,7 +124,7 @@ export class Effects {
     this.busy = h("p", {class: "quiet busy"}, texts.computing);
     this.node = fold("effects", {title: texts.effects, class: "folded effects", dataset: {effects: ""}},
       h("p", {class: "lead", html: lowered(texts.effects_lead)}), this.error, this.busy, h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": texts.effects}, this.table), this.left);
-    this.part = new Part({name: "effects", node: this.node, ask, compose, show: found => this.show(found), fail: errors => this.fail(errors)});
+    this.part = new Part({name: "effects", node: this.node, texts, ask, compose, show: found => this.show(found), fail: errors => this.fail(errors)});
     this.node.addEventListener("toggle", () => this.look());
     this.look();
     whenThemeChanges(() => this.paint());

@@ -125,3 +125,34 @@ def test_what_is_typed_while_the_texts_are_on_their_way_is_kept(explorer: Explor
     explorer.settle()
     assert explorer.value("resid_pre", 0, 0, 1) == 2.5
     assert page.locator("[data-edit]").count() == 1
+
+
+def test_a_fold_that_got_no_answer_says_so_and_asks_again(explorer: ExplorerPage) -> None:
+    page = explorer.page
+    page.route(UPDATE, lambda route: route.fulfill(status=200, body="no JSON"))
+    for name in ("quiz", "effects"):
+        page.locator(f"details.{name} > summary").click()
+        page.locator(f"details.{name}").scroll_into_view_if_needed()
+        expect(page.locator(f'[data-error-for="{name}"]')).to_contain_text("does not answer")
+    page.unroute(UPDATE)
+    for name, found in (("quiz", "[data-question]"), ("effects", "[data-effect]")):
+        for _ in range(2):
+            page.locator(f"details.{name} > summary").click()
+        expect(page.locator(found).first).to_be_visible()
+        expect(page.locator(f'[data-error-for="{name}"]')).to_be_empty()
+
+
+def test_figures_come_once_their_library_can_be_had(chromium: Browser, server: Server) -> None:
+    page, wrong = chromium.new_page(), []  # not watched: the browser reports the missing file as an error
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.route("**/plotly.min.js", lambda route: route.abort())
+    explorer = ExplorerPage(page)
+    explorer.open(f"{server.url}?v=1&stage=5")
+    with page.expect_event("requestfailed", lambda request: "plotly" in request.url):
+        page.locator("[data-figure]").first.scroll_into_view_if_needed()
+    page.unroute("**/plotly.min.js")
+    explorer.stage(7)
+    page.locator("[data-figure]").first.scroll_into_view_if_needed()
+    expect(page.locator("[data-figure] svg.main-svg").first).to_be_visible()
+    page.close()
+    assert wrong == []
