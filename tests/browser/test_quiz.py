@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from explorer import Edit, RunSpec, run
 from explorer.link import encode
 from tests.browser.explorer_page import ExplorerPage, number
+from tests.browser.server import Server
 
 Open = Callable[..., ExplorerPage]
 SPEC = RunSpec(B=1, T=2, d_model=4, h=2, d_ff=4, weights="random", seed=2)
@@ -128,3 +129,16 @@ def test_another_language_asks_the_same(open_explorer: Open) -> None:
     box.scroll_into_view_if_needed()
     expect(values).to_have_count(1)
     assert answers(values) == chosen
+
+
+def test_forced_colours_show_neither_the_covered_number_nor_borderless_answers(
+    new_page: Callable[..., Page], server: Server
+) -> None:
+    explorer = ExplorerPage(new_page(forced_colors="active"))
+    explorer.open(f"{server.url}?{encode(SPEC)}&stage=7")
+    box = opened(explorer)
+    covered, answer = explorer.page.locator(".covered"), box.locator(".answer").first
+    assert covered.evaluate("cell => getComputedStyle(cell).color") == "rgba(0, 0, 0, 0)"
+    assert answer.evaluate("button => getComputedStyle(button).borderTopWidth") == "1px"
+    chosen = explorer.page.locator("[data-compare=value]").first
+    assert chosen.evaluate("one => getComputedStyle(one).backgroundColor") != "rgba(0, 0, 0, 0)"
