@@ -1,8 +1,8 @@
 """Calls that wait for their asker's stream, which may come to another server of this machine.
 
 Purpose: `Mailbox`, a small SQLite file that the servers of one machine share, and `start`, which finds its place.
-Must not know: what is asked. No cookie and no address of a visitor is kept; a row goes when it is taken, when its asker
-leaves, or after OLD seconds, and what is deleted is overwritten.
+Must not know: what is asked. No cookie and no address of a visitor is kept; a row goes when it is taken, or after OLD
+seconds when its asker has left, and what is deleted is overwritten.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VARIABLE = "EXPLORER_MAILBOX"
 OFF = "off"
 FILE = "calls-1.sqlite"  # a later form of the table takes a later number
 MOST = 64  # calls that wait, of all visitors
-OLD = 60  # seconds until a call that nobody comes for is thrown away
+OLD = 30  # seconds until a call that nobody comes for is thrown away
 SETTINGS = ("journal_mode = TRUNCATE", "synchronous = OFF", "secure_delete = ON")  # it need not outlive the machine
 TABLE = "CREATE TABLE IF NOT EXISTS calls (session TEXT NOT NULL, event TEXT NOT NULL, body TEXT NOT NULL, at REAL)"
 PUT = "INSERT INTO calls SELECT ?, ?, ?, ? WHERE (SELECT count(*) FROM calls) < ? RETURNING event, at"
@@ -55,9 +55,13 @@ class Mailbox:
 
     def put(self, session: str, event: str, body: str) -> bool:
         """Whether there was room for one more call."""
+        self.clear()
+        return bool(self._do(PUT, session, event, body, time.time(), self.most))
+
+    def clear(self) -> None:
+        """Throw away the calls that nobody came for."""
         now = time.time()
         self._do("DELETE FROM calls WHERE at NOT BETWEEN ? AND ?", now - OLD, now + OLD)
-        return bool(self._do(PUT, session, event, body, now, self.most))
 
     def take(self, session: str) -> list[tuple[str, str]]:
         """(event, body) of each call that waits for this session's stream, and of no other: nobody gets them twice."""

@@ -128,9 +128,7 @@ class Guard:
         number = asked.get("fn_index") if isinstance(asked, dict) else None
         known = scope["app"].get_blocks().fns
         if isinstance(number, bool) or not isinstance(number, int) or number not in known:
-            raise Unreadable(
-                f"There is no such fn_index. Send {JOIN}; /gradio_api/info?all_endpoints=true has the numbers."
-            )
+            raise Unreadable(f"fn_index is the number of no endpoint. Send {JOIN}; /config has the numbers.")
         if endpoint := self.endpoints.get(known[number].api_name):
             asked["data"] = bodies.in_order(asked, endpoint.parameters)
         if self.streams:

@@ -12,6 +12,7 @@ import asyncio
 import json
 import logging
 import sqlite3
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import uuid4
@@ -20,7 +21,7 @@ from explorer.ui import inside
 from explorer.ui.bodies import Unreadable
 from explorer.ui.crowd import Busy
 from explorer.ui.exchange import Exchange, Inner, Message
-from explorer.ui.mailbox import Mailbox
+from explorer.ui.mailbox import OLD, Mailbox
 
 OFTEN = 0.1  # seconds between two looks for calls that joined elsewhere
 LONGEST_SESSION = 100  # characters
@@ -50,6 +51,7 @@ class Streams:
             room = False
         if not room:
             raise Busy
+        asyncio.get_running_loop().call_later(OLD + 1, self._cleared)
         await exchange.answer(200, {"event_id": event})
         if session in self._news:
             self._news[session].put_nowait(b"")
@@ -84,7 +86,11 @@ class Streams:
                 task.cancel()
             if self._news.get(session) is messages:
                 del self._news[session]
-            self._taken(session)  # what was asked in the meantime has nobody to be told
+
+    def _cleared(self) -> None:
+        """Nobody came for a call: its asker has left."""
+        with suppress(OSError, sqlite3.Error):
+            self.box.clear()
 
     def _taken(self, session: str) -> list[tuple[str, str]]:
         """What waits for a session; nothing while the mailbox cannot be read, which another look may find otherwise."""

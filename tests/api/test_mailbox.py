@@ -61,8 +61,11 @@ def test_it_holds_so_many_and_throws_away_the_old(opened: Open, monkeypatch: pyt
     assert [box.put("ann", str(n), "") for n in range(3)] == [True, True, False]
     now = time.time()
     monkeypatch.setattr(mailbox.time, "time", lambda: now + OLD + 1)
-    assert box.put("bob", "4", "")
+    assert box.put("bob", "4", "privatewords")
     assert box.take("ann") == []
+    monkeypatch.setattr(mailbox.time, "time", lambda: now + 2 * OLD + 2)
+    box.clear()
+    assert box.take("bob") == []
 
 
 def test_nothing_stays_of_what_was_taken(opened: Open, tmp_path: Path) -> None:
