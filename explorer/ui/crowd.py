@@ -46,18 +46,18 @@ class Crowd:
             return await self.places.acquire()
         self.waiting += 1
         place, gone = asyncio.ensure_future(self.places.acquire()), asyncio.ensure_future(left())
+        stays = False
         try:
             await asyncio.wait({place, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done():
-                return True
-            if place.done():
-                self.places.release()
-            return False
+            stays = not gone.done()
+            return stays
         finally:
             self.waiting -= 1
             gone.cancel()
             if not place.done():
                 place.cancel()
+            elif not stays:  # granted to somebody who left, or whose request ended in that moment
+                self.places.release()
 
 
 async def in_turn(crowd: Crowd, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> bool:

@@ -251,6 +251,28 @@ def test_a_place_is_given_back_after_an_error() -> None:
         assert said == {"detail": "The request could not be understood (KeyError)."}
 
 
+@pytest.mark.parametrize("ticks", range(6))
+def test_a_place_is_not_lost_with_a_request_that_ends_as_it_gets_one(ticks: int) -> None:
+    async def stays() -> None:
+        await asyncio.sleep(60)
+
+    async def cancelled_after_its_turn_came() -> bool:
+        crowd = Crowd(at_once=1, most_waiting=9)
+        assert await crowd.enter(stays)
+        waiting = asyncio.create_task(crowd.enter(stays))
+        await asyncio.sleep(0.01)
+        crowd.places.release()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        got = await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(0.01)
+        assert crowd.waiting == 0
+        return crowd.places.locked() == (got == [True])
+
+    assert asyncio.run(cancelled_after_its_turn_came())
+
+
 def test_our_own_errors_are_not_called_the_askers() -> None:
     async def broken() -> None:
         raise MemoryError
