@@ -123,7 +123,7 @@ def gpu(link: str = "", settings: dict[str, Any] | None = None) -> Answer:
 
     link, settings: as for trace.
 
-    Returns {"ok", "device", "ms", "rows": [{"name", "difference"}], "largest", "notes"}, or
+    Returns {"ok", "device", "ms", "rows": [{"name", "difference"}], "largest", "at", "notes"}, or
     {"ok": false, "errors": {field: message}}. difference: relative to the largest magnitude of the quantity.
     """
     spec, notes = _spec(link, settings)
