@@ -3,6 +3,7 @@
 import {Address, asksForSomething} from "./address.js";
 import {asker} from "./asking.js";
 import {Board} from "./board.js";
+import {Bridge} from "./bridge.js";
 import {courseDownload, NormTrial, SoftmaxTrial} from "./checks.js";
 import * as colour from "./colour.js";
 import {Controls, Edits} from "./controls.js";
@@ -84,6 +85,7 @@ class Page {
     }
     this.quiz = new Quiz({...asides, state, board: this.board});
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
+    this.bridge = new Bridge(asides);
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
     this.walk = new Walk({map: this.map, board: this.board, texts, choose: act.choose});
@@ -98,7 +100,7 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.bridge.node, this.ledger.node),
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
@@ -243,6 +245,7 @@ class Page {
     this.trials.forEach(trial => trial.look(answer.stage));
     this.quiz.look(answer.stage);
     this.effects.look();
+    this.bridge.look();
     this.gpu?.look();
     this.map.update(answer.map);
     this.walk.update(answer);

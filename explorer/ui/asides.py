@@ -1,5 +1,5 @@
 """What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link, a GPU,
-questions.
+questions, the bridge to MiniMind.
 
 Purpose: {"want": ["effects", …]} -> one part an entry, computed only then.
 Must not know: gradio, the browser.
@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from explorer.ui import gpu, share, trials, whatif
+from explorer.ui.bridge import bridge
 from explorer.ui.quiz import quiz
 from explorer.ui.request import Asked
+from explorer.ui.studio import studio
 
 Payload = dict[str, Any]
 Part = Callable[[Asked, Mapping[str, Any], Mapping[str, Any]], Any]
@@ -49,9 +51,17 @@ def _quiz(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) ->
     return quiz(asked, request.get("quiz"), texts["lang"])
 
 
+def _bridge(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
+    return bridge(asked, request.get("bridge"), texts["lang"])
+
+
+def _studio(asked: Asked, request: Mapping[str, Any], texts: Mapping[str, Any]) -> Payload:
+    return studio(request.get("studio"), texts["lang"])
+
+
 PARTS: dict[str, Part] = {
     "effects": _effects, "softmax": _softmax, "norms": _norms, "course": _course, "share": _share,
-    "gpu": _gpu, "quiz": _quiz,
+    "gpu": _gpu, "quiz": _quiz, "studio": _studio, "bridge": _bridge,
 }  # fmt: skip
 
 

@@ -1,0 +1,90 @@
+"""The rows' texts: Markdown files with named placeholders, one a row and language.
+
+Purpose: load a row's text and fill its sentences with what a check found, as safe HTML.
+Must not know: what is checked.
+
+Form of a file (`en/decode.md`); marks and numbers are those of the stages' texts (explorer.stages.prose):
+
+    # Title
+    ## Adds
+    What MiniMind adds here.
+    ## Check
+    What must hold before the next row.
+    ## Points
+    - [cached] A sentence with {placeholders} for the point `cached`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from explorer.draw.numbers import WRITER
+from explorer.stages.prose import marked
+
+HERE = Path(__file__).parent
+
+
+class Html(str):
+    """A value that is HTML of our own and goes into a sentence as it is."""
+
+
+class TextError(ValueError):
+    """A row's file lacks a part, or a point has no sentence in it."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One row in one language; `adds`, `check` and the templates of `points` are HTML."""
+
+    title: str
+    adds: str
+    check: str
+    points: Mapping[str, str]
+
+    def say(self, key: str, values: Mapping[str, Any]) -> str:
+        """The sentence of a point, filled. Raises TextError for a point without one, KeyError for a missing value."""
+        if key not in self.points:
+            raise TextError(f"{self.title} has no sentence {key!r}. Sentences: {', '.join(self.points)}.")
+        template = self.points[key]
+        wanted = WRITER.fields(template)
+        safe = {name: _safe(v) for name, v in values.items()}
+        return WRITER.write(template, {name: safe[name] for name in wanted})
+
+
+def _safe(value: Any) -> Any:
+    return escape(value, quote=False) if isinstance(value, str) and not isinstance(value, Html) else value
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that have texts."""
+    return tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(path.glob("*.md"))))
+
+
+@cache
+def text(key: str, lang: str = "en") -> Text:
+    """The text of the row `key`. Raises LookupError for a language without texts, TextError for a bad file."""
+    if lang not in languages():
+        raise LookupError(f"There are no texts of the bridge in {lang!r}. Languages: {', '.join(languages())}.")
+    return parse((HERE / lang / f"{key}.md").read_text(encoding="utf-8"), f"{lang}/{key}.md")
+
+
+def parse(whole: str, name: str = "text") -> Text:
+    """Markdown of the form above -> Text. Raises TextError naming what is missing."""
+    head, *rest = re.split(r"^## ", whole, flags=re.MULTILINE)
+    parts = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
+    title = head.strip().removeprefix("# ").strip()
+    if not title or set(parts) != {"Adds", "Check", "Points"}:
+        raise TextError(f"{name} needs a title and the parts Adds, Check, Points; it has {title!r}, {list(parts)}.")
+    points = dict(re.findall(r"^- \[(\w+)\] (.*?)(?=^- |\Z)", parts["Points"], re.MULTILINE | re.DOTALL))
+    return Text(
+        escape(title),
+        marked(parts["Adds"]),
+        marked(parts["Check"]),
+        {key: marked(said) for key, said in points.items()},
+    )
