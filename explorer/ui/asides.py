@@ -1,5 +1,5 @@
 """What the page asks for besides its picture: the what-if table, the two trials, the course's file, a link, a GPU,
-questions, the bridge to MiniMind.
+questions, the bridge to MiniMind, the Studio.
 
 Purpose: {"want": ["effects", …]} -> one part an entry, computed only then.
 Must not know: gradio, the browser.

@@ -27,6 +27,7 @@ NOT_FOR_THE_PAGE = {
     "asked": "the words of the command line and the HTTP API",
     "capture": "what the recorder says to a programmer; the page checks edits before it runs them",
     "checkpoints": "what is wrong with a file is for its owner: the log, `check`, the start of the server",
+    "course": "says to a programmer what a model cannot be, and what its demo prints",
     "draw": "titles by language are in draw/*.md",
     "inspector": "for whoever asks for a cell that is not there",
     "limits": "said when the server starts",
