@@ -8,7 +8,7 @@ import {Part} from "./part.js";
 class Question {
   constructor({kind, about, index, text, options, answer, why}, texts, said) {
     Object.assign(this, {about, index, answer, texts, said, kind, solved: false, tries: 0});
-    this.key = JSON.stringify([text, options]);
+    this.key = JSON.stringify([text, options, answer]);
     this.buttons = options.map((option, n) => h("button", {type: "button", class: "answer", dataset: {answer: n}, html: option, onclick: () => this.take(n)}));
     this.verdict = h("p", {class: "verdict", role: "status"});
     this.why = h("p", {class: "why", hidden: true, html: why});
@@ -56,12 +56,16 @@ export class Quiz {
     setText(this.error, errors.quiz ?? errors[""] ?? "");
   }
 
-  /** A question that asks the same as before keeps its answers. */
+  /** A question that asks the same as before keeps its answers; its explanation is this run's. */
   show({stage, questions}) {
     this.fail({});
     this.stage = stage;
     const before = new Map(this.questions.map(q => [q.key, q]));
-    this.questions = questions.map(about => new Question(about, this.texts, () => this.marked())).map(q => before.get(q.key) ?? q);
+    this.questions = questions.map(about => {
+      const asked = new Question(about, this.texts, () => this.marked()), kept = before.get(asked.key);
+      if (kept) setHtml(kept.why, about.why);
+      return kept ?? asked;
+    });
     this.list.replaceChildren(...this.questions.map(q => q.node));
     this.marked();
   }

@@ -115,6 +115,19 @@ def test_only_a_number_whose_question_is_there_is_covered(open_explorer: Open) -
     expect(covered).to_have_count(1)
 
 
+def test_a_kept_answer_is_explained_by_the_run_that_is_shown(open_explorer: Open) -> None:
+    explorer = open_explorer("?v=1&d=4&h=1&w=random&stage=1")
+    box = opened(explorer)
+    axis = box.locator("[data-question=axis]")
+    axis.locator(".answer", has_text="residual stream").click()
+    expect(axis.locator(".why")).to_contain_text("4 terms")
+    with explorer.repaint():
+        explorer.set_field("d_model", "6")
+    box.scroll_into_view_if_needed()
+    expect(axis.locator(".why")).to_contain_text("6 terms")
+    expect(axis.locator(".verdict")).to_have_text("Right.")
+
+
 def test_another_language_asks_the_same(open_explorer: Open) -> None:
     explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
     box = opened(explorer)
