@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from explorer.cli.parser import PROGRAM, build_parser
 from explorer.spec import SpecError
 
-FIELD_OPTIONS = {"edits": "--edit", "switches": "--switch", "figure": "", "": ""}
+FIELD_OPTIONS = {"edits": "--edit", "switches": "--switch", "figure": "", "bridge": "", "": ""}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0 done, 1 a checkpoint that does not pass its check, 2 a mistake in what was asked."""
+    """The exit status: 0 done, 1 a check that does not hold, 2 a mistake in what was asked."""
     asked = build_parser().parse_args(arguments)
     from explorer.cli.commands import COMMANDS, CommandError
 

@@ -72,7 +72,7 @@ export class Bridge {
     this.node = fold("bridge", {title: texts.bridge, class: "folded bridge", dataset: {bridge: ""}},
       h("p", {class: "lead"}, texts.bridge_lead), h("div", {class: "bridge-act"}, this.all, this.sum), this.error, this.list);
     const alone = () => ({lang: compose().lang}); // the rows are the same for every run
-    this.part = new Part({name: "bridge", node: this.node, ask, compose: alone, show: found => this.build(found), fail: errors => setText(this.error, errors.bridge ?? errors[""] ?? "")});
+    this.part = new Part({name: "bridge", node: this.node, texts, ask, compose: alone, show: found => this.build(found), fail: errors => setText(this.error, errors.bridge ?? errors[""] ?? "")});
     this.part.key = () => "rows";
     this.wire = new Wire({ask, compose: () => this.question(), heard: answer => this.heard(answer), silent: still => this.silent(still)});
     this.node.addEventListener("toggle", () => this.look());

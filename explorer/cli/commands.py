@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -149,6 +150,36 @@ def _block_rows(checkpoint: Any, layer: int, tokens: int) -> Ledger:
     return record(block, hidden, RotaryEmbedding(checkpoint.config)(0, tokens, ids.device)).ledger()
 
 
+def bridge(arguments: argparse.Namespace) -> int:
+    """One verdict a row, with the numbers that it rests on; 1 if one of them fails."""
+    from explorer.bridge import ROWS
+
+    spec = _spec(arguments)
+    held = True
+    for row in ROWS:
+        if arguments.row and row.number not in arguments.row:
+            continue
+        found = row.check(spec)
+        held = held and found.holds
+        _write(f"{_mark(found.holds)} {row.number} {_plain(row.text(arguments.lang).title)}")
+        for point, text in zip(found.points, row.sentences(found, arguments.lang), strict=True):
+            _write(f"    {_mark(point.holds)} {_plain(text)}")
+    return 0 if held else 1
+
+
+def _mark(holds: bool) -> str:
+    return "holds " if holds else "FAILS "
+
+
+def _plain(html: str) -> str:
+    """A sentence without its marks: X<sub>next</sub> is X_next."""
+    from html import unescape
+
+    from explorer.draw.numbers import spoken
+
+    return unescape(re.sub(r"<[^>]+>", "", spoken(html)))
+
+
 def export(arguments: argparse.Namespace) -> int:
     from explorer.cli.progress import progress
     from explorer.export import page
@@ -190,5 +221,6 @@ def _opened(out: Path) -> Any:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "trace": trace, "ledger": ledger, "figure": figure, "generate": generate, "check": check, "export": export,
+    "trace": trace, "ledger": ledger, "figure": figure, "generate": generate, "check": check, "bridge": bridge,
+    "export": export,
 }  # fmt: skip

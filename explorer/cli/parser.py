@@ -53,6 +53,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         {p} check --checkpoint pretrain_768.pth --layer 7 --T 16
         """,
     ),
+    "bridge": (
+        "Check MiniMind against the course's block in six steps, on the block that is described.",
+        """
+        {p} bridge --preset gqa
+        {p} bridge --preset capstone --dtype bfloat16 --row 3 4
+        {p} bridge --checkpoint ./minimind-3 --text "Once upon a time"
+        """,
+    ),
     "export": (
         "Write the whole walk through the block as one HTML page that needs no network.",
         """
@@ -138,6 +146,15 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("--allow-hub", action="store_true", help="let a hub: source be fetched")
 
 
+def _bridge(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--row", type=int, nargs="+", choices=range(1, 7), default=[], metavar="N",
+        help="these rows alone: 1 config, 2 attention, 3 decode, 4 runtime, 5 feed-forward, 6 model wrapper",
+    )  # fmt: skip
+    _add_language(command)
+    add_run_options(command)
+
+
 def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE.html", help="where to write the page")
     command.add_argument("--row", type=int, default=0, metavar="N", help="the batch row it shows (default: 0)")
@@ -151,5 +168,6 @@ def _add_language(command: argparse.ArgumentParser) -> None:
 
 
 ADD = {
-    "trace": _trace, "ledger": _ledger, "figure": _figure, "generate": _generate, "check": _check, "export": _export,
+    "trace": _trace, "ledger": _ledger, "figure": _figure, "generate": _generate, "check": _check, "bridge": _bridge,
+    "export": _export,
 }  # fmt: skip
