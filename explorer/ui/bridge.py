@@ -27,7 +27,7 @@ def bridge(asked: Asked, given: Any, lang: str) -> dict[str, Any]:
     if number is None:
         return {"rows": rows(lang)}
     row = next((row for row in ROWS if isinstance(number, int) and row.number == number), None)
-    if row is None:
+    if row is None or number is True:
         message = say("There is no such row. Choose one from 1 to {last}.", last=len(ROWS))
         raise SpecError({"bridge": message})
     found = row.check(asked.spec)
