@@ -113,11 +113,11 @@ def _offset(case: Case, trace: Trace) -> Point:
 
     def scores(start: int) -> Tensor:
         tables = case.rope(start, tokens, queries.device)
-        q, k = (rope_module.rotate(x, *tables).double() for x in (queries, keys))
+        q, k = (rope_module.rotate(x, *tables).cpu().double() for x in (queries, keys))
         return q @ k.transpose(-2, -1)
 
     here, there = scores(0), scores(shift)
-    size = float((queries.double().norm(dim=-1).amax() * keys.double().norm(dim=-1).amax()).clamp(min=1e-30))
+    size = max(float(queries.norm(dim=-1).amax()) * float(keys.norm(dim=-1).amax()), 1e-30)
     gap = float((here - there).abs().max()) / size
     limit = tolerance("float32", tokens + shift, case.config.angle_step)
     values = {"shift": shift, "gap": gap, "tolerance": limit, "tokens": tokens}

@@ -159,8 +159,8 @@ def _dispatch(case: Case, dense: feed_forward_module.FeedForward, x: Tensor, out
     """Expert e gives e + 1 times the dense output, so the sum is known from choices and shares alone."""
     factors = [1.0 + e for e in range(_experts(case))]
     routed = _route(case, dense, x, 2, factors)
-    weight = (routed.shares.double() * (routed.index.double() + 1)).sum(-1, keepdim=True)
-    gap, limit = apart(routed.out, weight * out.double()), case.tolerance
+    weight = (routed.shares.cpu().double() * (routed.index.cpu().double() + 1)).sum(-1, keepdim=True)
+    gap, limit = apart(routed.out, weight * out.cpu().double()), case.tolerance
     loads = torch.bincount(routed.index.flatten().cpu(), minlength=len(factors)).tolist()
     values = {"experts": len(factors), "loads": ", ".join(map(str, loads)), "gap": gap, "tolerance": limit}
     return Point("dispatch", gap <= limit, values)
@@ -168,7 +168,7 @@ def _dispatch(case: Case, dense: feed_forward_module.FeedForward, x: Tensor, out
 
 def _shares(case: Case, routes: dict[int, Routed]) -> Point:
     """Probabilities over all experts, and shares of the chosen ones after they were divided by their sum."""
-    sums = [r.probs.double().sum(-1) for r in routes.values()] + [r.shares.double().sum(-1) for r in routes.values()]
+    sums = [x.cpu().double().sum(-1) for r in routes.values() for x in (r.probs, r.shares)]
     gap = max(float((total - 1).abs().max()) for total in sums)
     values: dict[str, object] = {"gap": gap, "tolerance": case.tolerance}
     off = case.config.use_moe and not case.config.norm_topk_prob
@@ -180,7 +180,7 @@ def _shares(case: Case, routes: dict[int, Routed]) -> Point:
 
 def _balance(case: Case, training: Routed, resting: Routed) -> Point:
     """The auxiliary loss in training against coef · E · Σ load · mean(p), and none at rest."""
-    probs, index = training.probs.double().cpu().numpy(), training.index.cpu().numpy()
+    probs, index = training.probs.cpu().double().numpy(), training.index.cpu().numpy()
     experts = probs.shape[-1]
     load = np.bincount(index.ravel(), minlength=experts) / index[..., 0].size
     coefficient = case.config.router_aux_loss_coef or 5e-4

@@ -116,7 +116,7 @@ def _loss(small: Small, logits: Tensor, spec: RunSpec) -> Point:
     if labels.numel() > 2:
         labels[0, -1] = IGNORED
     loss = float(small(small.ids, labels=labels).loss)
-    scores, targets = logits.double().cpu().numpy()[:, :-1], labels.cpu().numpy()[:, 1:]
+    scores, targets = logits.cpu().double().numpy()[:, :-1], labels.cpu().numpy()[:, 1:]
     top = scores.max(-1, keepdims=True)
     logs = scores - top - np.log(np.exp(scores - top).sum(-1, keepdims=True))
     counts = targets != IGNORED
@@ -143,8 +143,8 @@ def _greedy(small: Small, logits: Tensor) -> Point:
     """generate at temperature 0 continues with the likeliest token of the last logits."""
     made = small.model.generate(small.ids, max_new_tokens=1, temperature=0.0, eos_token_id=None)
     allowance.check()
-    last = logits[:, -1].double()
-    chosen = last.gather(-1, made[:, -1:].to(last.device))[:, 0]
+    last = logits[:, -1].cpu().double()
+    chosen = last.gather(-1, made[:, -1:].cpu())[:, 0]
     short = float((last.amax(-1) - chosen).max()) / max(float(last.abs().max()), 1e-30)
     values = {"token": ", ".join(map(str, made[:, -1].tolist())), "short": short, "tolerance": small.tolerance}
     return Point(
