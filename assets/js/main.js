@@ -23,6 +23,7 @@ import {Share} from "./share.js";
 import {Slices} from "./slices.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
+import {Studio} from "./studio.js";
 import {Examples, setField, Tokens} from "./weights.js";
 import {Walk} from "./walk.js";
 import {Effects, Switches} from "./whatif.js";
@@ -56,6 +57,7 @@ class Page {
       ledger: () => this.toLedger(),
       panel: () => this.togglePanel(),
       help: () => this.help.showModal(),
+      studio: () => this.studio.show(),
       walk: () => this.walk.toggle(),
       present: () => this.present.toggle(),
       share: () => this.share.show(this.state.present),
@@ -86,6 +88,7 @@ class Page {
     this.quiz = new Quiz({...asides, state, board: this.board});
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
     this.bridge = new Bridge(asides);
+    this.studio = new Studio({...asides, state, visit: (stage, preset) => this.visit(stage, preset)});
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
     this.walk = new Walk({map: this.map, board: this.board, texts, choose: act.choose});
@@ -100,7 +103,7 @@ class Page {
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.bridge.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.bridge.node, this.studio.node, this.ledger.node),
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
@@ -190,9 +193,16 @@ class Page {
   /** From the table of effects: turn a what-if on and show where it acts. */
   tryOut(name, stage) {
     this.state.setSwitch(name, true);
-    this.choose(stage);
+    this.visit(stage);
+  }
+
+  /** To a stage, or where it is 0 the one that is shown, from something below it; of another model if one is named. */
+  visit(stage, preset = null) {
+    const {edits, switches} = this.state;
+    if (preset && (this.good?.preset !== preset || edits.length || switches.length)) this.travel(s => s.choosePreset(preset));
+    this.choose(stage || this.state.stage);
     this.stage.head.scrollIntoView({behavior: "instant", block: "center"});
-    this.stage.title.tabIndex = -1; // the row that had the focus goes
+    this.stage.title.tabIndex = -1; // what had the focus goes, or is far below
     this.stage.title.focus({preventScroll: true});
   }
 

@@ -68,5 +68,6 @@ def mark(answer: Any, seed: int, texts: Texts) -> Marked:
             felt=symbol_of(felt), later=QUANTITIES[felt].stage, values=symbol_of("v"),
         ),
         "stage": stage,
+        "once": chosen,
     }  # fmt: skip
     return Marked((right,), (texts.say(f"feedback.{name}"),), texts.say("right" if right else "wrong"), True, more)
