@@ -107,9 +107,10 @@ def _offset(case: Case, trace: Trace) -> Point:
     alone = queries.shape[2] == 1
     if alone:
         queries, keys = queries.repeat(1, 1, 2, 1), keys.repeat(1, 1, 2, 1)
-    tokens, group = queries.shape[2], queries.shape[1] // keys.shape[1]
-    keys = keys.repeat_interleave(group, dim=1)
-    shift = min(SHIFT, case.config.max_position_embeddings - tokens)
+    group, positions = queries.shape[1] // keys.shape[1], case.config.max_position_embeddings
+    shift = min(SHIFT, positions - 2)
+    tokens = min(int(queries.shape[2]), positions - shift)  # those that can move on
+    queries, keys = queries[:, :, :tokens], keys[:, :, :tokens].repeat_interleave(group, dim=1)
 
     def scores(start: int) -> Tensor:
         tables = case.rope(start, tokens, queries.device)

@@ -124,7 +124,7 @@ class Case:
         finally:
             hook.remove()
         if present is None:
-            raise RuntimeError("the block gave no cache although use_cache was on")
+            raise RuntimeError("use_cache: no cache")
         return Pass(between[0] if self.config.use_moe else out, present)
 
 
@@ -144,11 +144,9 @@ def tolerance(dtype: str, tokens: int = 1, step: float = 1.0) -> float:
 
 def bound(spec: RunSpec, passes: int) -> None:
     """All passes of a check together may take as much work, and one of them as much memory, as the largest run."""
-    n, tokens = spec.sizes, spec.past + spec.T
-    feed_forward = 3 * n["F"] * (spec.experts_per_token if spec.experts else 1)
-    each = 2 * spec.B * tokens * (n["D"] * (2 * n["C"] + 2 * n["Ckv"] + feed_forward) + 2 * n["C"] * tokens)
+    tokens = spec.past + spec.T
     scores = 3 * 4 * spec.B * spec.h * tokens * tokens
-    if each * passes > LIMITS.flops or scores > LIMITS.score_bytes or tokens > LIMITS.T:
+    if spec.block_flops * passes > LIMITS.flops or scores > LIMITS.score_bytes or tokens > LIMITS.T:
         message = say(
             "This check runs the block {passes} times over {tokens} tokens, more than one visitor may ask for at once "
             "at these sizes. Choose a smaller T, past, B or d_model.",

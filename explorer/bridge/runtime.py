@@ -49,9 +49,10 @@ def check(spec: RunSpec) -> Found:
 
 def _padded(case: Case) -> tuple[Pass, Pass]:
     """The first row behind PAD positions of padding, which hold numbers of the row itself, beside a row without; and
-    the first row alone. Both move on by PAD positions, which no score may notice.
+    the first row alone. It moves on by PAD positions, which no score may notice; where the model has no positions for
+    that, its last tokens stay out.
     """
-    row, block = case.stream[:1], case.block()
+    row, block = case.stream[:1, : case.config.max_position_embeddings - PAD], case.block()
     junk = row.flip(1)[:, :PAD]
     junk = torch.cat((junk, junk), dim=1)[:, :PAD]
     longer = torch.cat((junk, row), dim=1)

@@ -83,7 +83,8 @@ def _small(case: Case) -> Small:
     if own:
         for layer in model.model.layers:
             layer.load_state_dict(case.state)
-    rows, tokens = min(case.spec.B, MOST_ROWS), min(max(2, case.spec.T), MOST_TOKENS)
+    rows = min(case.spec.B, MOST_ROWS)
+    tokens = min(max(2, case.spec.T), MOST_TOKENS, config.max_position_embeddings - 1)  # one more is generated
     ids = torch.from_numpy(np.random.default_rng([case.spec.seed, 3]).integers(3, VOCABULARY, (rows, tokens)))
     place = case.stream.device
     return Small(model.to(place, getattr(torch, dtype)).eval(), config, ids.to(place), own, dtype)

@@ -25,6 +25,7 @@ SAME = {"{text!r}"}  # has no word
 NOT_FOR_THE_PAGE = {
     "formulas": "for whoever declares a formula",
     "asked": "the words of the command line and the HTTP API",
+    "bridge.text": "for whoever writes a row's text",
     "capture": "what the recorder says to a programmer; the page checks edits before it runs them",
     "checkpoints": "what is wrong with a file is for its owner: the log, `check`, the start of the server",
     "course": "says to a programmer what a model cannot be, and what its demo prints",
