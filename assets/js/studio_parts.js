@@ -31,7 +31,7 @@ export class Field {
     const id = fresh();
     this.mark = new Mark(texts);
     this.hint = h("p", {class: "studio-hint", id: `${id}-hint`});
-    this.input = h("input", {type: "text", id, autocomplete: "off", autocapitalize: "off", spellcheck: "false", title, dataset: name ? {answer: name} : {}, "aria-describedby": `${id}-hint`, value: text});
+    this.input = h("input", {type: "text", id, autocomplete: "off", autocapitalize: "off", spellcheck: "false", title, dataset: name === null ? {} : {answer: name}, "aria-describedby": `${id}-hint`, value: text});
     this.input.addEventListener("input", () => { this.take(null); changed(); });
     this.node = h("div", {class: `studio-field${wide ? " wide" : ""}`}, h("label", {for: id, html}), this.input, this.mark.node, this.hint);
   }

@@ -69,7 +69,7 @@ def proof(source: str, result: str, token: int = TOKEN, feature: int = FEATURE) 
     trace, head, inside = run(spec), *divmod(feature, spec.head_dim)
     index = {3: (0, token, feature), 4: (0, head, token, inside)}[len(trace.axes(source))]
     if trace.axes(source)[-1] == "Tk":
-        index = (0, 0, token, 0)
+        index = (0, head, token, 0)
     was = float(trace[source][index])
     edited = run(spec.with_edit(Edit(source, index, was + BY)))
     features = trace.axes(result)[-1] in FEATURE_AXES
