@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from explorer import RunSpec
 from explorer.link import encode
 from tests.browser.explorer_page import ExplorerPage
+from tests.browser.test_accessibility import violations
 
 Open = Callable[..., ExplorerPage]
 MOE = RunSpec(B=2, T=5, d_model=8, h=4, h_kv=2, experts=3, weights="random", dtype="bfloat16")
@@ -88,3 +90,19 @@ def test_in_chinese_and_small(open_explorer: Open) -> None:
     run_all(box, "✓ 检查成立。")
     expect(box.locator("[data-bridge=sum]")).to_have_text("已运行的 6 项检查中有 6 项成立；一共 6 项。")
     assert explorer.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_grave_for_who_does_not_see_it(open_explorer: Open, theme: str) -> None:
+    explorer = open_explorer(f"?__theme={theme}")
+    box = opened(explorer)
+    for n in (2, 4):
+        box.locator(f"[data-bridge-run='{n}']").click()
+        expect(box.locator(f"[data-bridge-verdict='{n}']")).to_have_text("✓ The check holds.")
+    box.locator("[data-bridge-row='4'] summary").click()
+    assert not violations(explorer)
+    with explorer.repaint():
+        explorer.type_cell("resid_pre", (0, 0, 1), "2")
+    expect(box.locator("[data-bridge-row].stale")).to_have_count(2)
+    box.scroll_into_view_if_needed()
+    assert not violations(explorer)
