@@ -67,7 +67,7 @@ export class Studio {
     this.keep();
     this.view?.leave?.();
     this.view = null;
-    this.current = this.progress.current = this.progress.done(FROM_MEMORY[0]) ? name : FROM_MEMORY[0];
+    this.current = this.progress.current = this.progress.done(FROM_MEMORY[0]) && Object.hasOwn(VIEWS, name) ? name : FROM_MEMORY[0];
     this.send({});
   }
 
@@ -173,8 +173,7 @@ export class Studio {
     this.drafts.clear();
     this.progress.clear();
     this.calm();
-    this.open(FROM_MEMORY[0], true);
-    return setText(this.finish, this.texts.studio_cleared);
+    return this.open(FROM_MEMORY[0], true);
   }
 
   calm() {
