@@ -100,7 +100,8 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
 def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
     """Bounds on what one run costs, checked before anything is computed."""
     n = spec.sizes
-    flops = spec.block_flops * (1 + spec.layer if spec.checkpoint else 1)  # a later block reads what earlier ones made
+    earlier = min(max(spec.layer, 0), 999) if spec.checkpoint else 0  # a later block reads what those made
+    flops = spec.block_flops * (1 + earlier)
     parameters = spec.d_model * (2 * n["C"] + 2 * n["Ckv"] + 3 * n["F"] * max(1, spec.experts))
     for field, what, needed, limit in (
         ("T", say("multiplications"), flops, limits.flops),
