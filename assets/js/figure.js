@@ -53,7 +53,7 @@ function skeleton({data, layout}) {
   const bones = (key, value) => (Array.isArray(value) && value.length && key !== "colorscale" && key !== "range" && key !== "shapes"
     && key !== "annotations" && key !== "data" && typeof value[0] !== "object" ? value.length
     : Array.isArray(value) && Array.isArray(value[0]) && key !== "colorscale" ? [value.length, value[0].length] : value);
-  return JSON.stringify([theme(), data, layout], bones);
+  return JSON.stringify({theme: theme(), data, layout}, bones); // no array, which would count as its length
 }
 
 const LEAP = 1e4; // numbers that grow or shrink by more leave the axes of the last drawing, and SVG's range
@@ -149,7 +149,7 @@ class Figure {
     if (!this.visible || this.latest === this.drawn || !this.node.isConnected) return;
     const {latest} = this, bones = skeleton(latest), most = reach(latest.data), far = leapt(this.most ?? most, most);
     Object.assign(this, {drawn: latest, most});
-    if (far && this.bones) globalThis.Plotly.purge(this.graph);
+    if (this.bones && (far || bones !== this.bones)) Plotly.purge(this.graph); // it would keep ranges of the last drawing
     if (bones === this.bones && !far && quick(latest.data)) {
       try {
         redrawTraces(this.graph, latest.data.map(painted));

@@ -47,3 +47,22 @@ def test_rows_of_queries_carry_positions_with_a_cache(new_page: Callable[..., Pa
     expect(page.locator("[data-panel=v]")).to_have_count(0)
     expect(page.locator("[data-panel=present_v]")).to_have_count(1)
     expect(page.locator("body")).to_contain_text("Query 4 of head 0")
+
+
+def test_a_figure_of_fewer_heads_is_drawn_anew(open_explorer: Callable[..., ExplorerPage]) -> None:
+    def drawn(explorer: ExplorerPage) -> object:
+        graph = explorer.page.locator("[data-figure=probs] .graph")
+        graph.scroll_into_view_if_needed()
+        expect(graph.locator("svg.main-svg").first).to_be_visible()
+        graph.page.wait_for_function("graph => graph.parentNode.figure.drawn", arg=graph.element_handle())
+        return graph.evaluate(
+            "graph => [graph.data.map(t => [t.type, t.z]), graph._fullLayout.xaxis.range, graph.style.height]"
+        )
+
+    explorer = open_explorer("?v=1&B=2&T=5&d=12&h=3&w=random&stage=5")
+    before = drawn(explorer)
+    with explorer.repaint():
+        explorer.page.locator("[data-preset=toy]").click()
+    after = drawn(explorer)
+    assert after != before
+    assert after == drawn(open_explorer("?v=1&stage=5"))
