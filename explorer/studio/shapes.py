@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from explorer.run import run
@@ -36,7 +36,7 @@ PARTS = (
 )  # fmt: skip
 
 
-@cache
+@lru_cache(maxsize=256)
 def case(seed: int) -> RunSpec:
     """Seed 0: the course's case; others draw sizes that differ from one another, so that mistakes can be told apart.
 

@@ -48,10 +48,6 @@ class Texts:
         """An entry as HTML; values that are text are HTML already. Raises KeyError or ValueError as WRITER does."""
         return WRITER.write(known(self.name, self.lang)[key], values)
 
-    def has(self, key: str) -> bool:
-        """Whether there is such an entry."""
-        return key in known(self.name, self.lang)
-
     def listed(self, parts: Iterable[str]) -> str:
         """Parts one after another, as this language separates them."""
         return join(self.lang, "items", list(parts))
