@@ -105,7 +105,7 @@ def fit_to_text(name: str, text: str) -> dict[str, Any]:
     lengths = [len(row) for row in _rows(OFFERS[name].source, text)]
     longest = max(lengths, default=0)
     if not longest:
-        raise SpecError({"text": say("The text is empty. Type at least one word for the checkpoint to read.")})
+        raise _empty()
     pads = tuple(longest - n for n in lengths)
     return {"B": len(lengths), "T": longest, "padding": pads if any(pads) else ()}
 
@@ -153,6 +153,8 @@ def _rows(source: str, text: str) -> list[list[int]]:
 def _padded(spec: RunSpec) -> list[list[int]]:
     """Token numbers of each batch row, P + T long, padded on the left as the spec says. Raises SpecError."""
     rows = _rows(_offer(spec).source, spec.text)
+    if not rows:
+        raise _empty()
     if len(rows) < spec.B:
         message = say(
             "The text has {lines} lines; B = {B} are asked for. Type one line a row.", lines=len(rows), B=spec.B
@@ -164,6 +166,10 @@ def _padded(spec: RunSpec) -> list[list[int]]:
             raise _too_short(spec, n + 1, len(ids), len(ids) + pad - spec.past)
         padded.append([0] * pad + ids[: length - pad])
     return padded
+
+
+def _empty() -> SpecError:
+    return SpecError({"text": say("The text is empty. Type at least one word for the checkpoint to read.")})
 
 
 def _too_short(spec: RunSpec, line: int, tokens: int, room: int) -> SpecError:

@@ -133,3 +133,10 @@ def test_reading_up_to_a_block_stops_when_the_time_is_up(model, monkeypatch):
         with pytest.raises(allowance.OutOfTime):
             sources.stream_of(spec)
     assert sources.stream_of(spec).shape == (1, 3, 24)
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_a_link_without_a_text_says_that_it_is_empty(model, text):
+    with pytest.raises(SpecError) as refused:
+        run(RunSpec(weights="checkpoint:small", text=text, T=2))
+    assert refused.value.errors == {"text": "The text is empty. Type at least one word for the checkpoint to read."}

@@ -29,6 +29,7 @@ import {Walk} from "./walk.js";
 import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
+const AGAIN_MS = 10_000; // after several tries in vain
 const STACKED = "(max-width: 1080px)"; // as in page.css: the panel lies below the matrices
 
 class Page {
@@ -295,7 +296,9 @@ class Page {
   }
 
   silent(still) {
-    setText(this.trouble, this.texts[still ? "silent" : "gave_up"]);
+    setText(this.trouble, this.texts[still ? "silent" : "away"]);
+    clearTimeout(this.again);
+    if (!still) this.again = setTimeout(() => this.root.isConnected && this.ask(), AGAIN_MS);
   }
 
   toLedger() {

@@ -156,3 +156,18 @@ def test_figures_come_once_their_library_can_be_had(chromium: Browser, server: S
     expect(page.locator("[data-figure] svg.main-svg").first).to_be_visible()
     page.close()
     assert wrong == []
+
+
+def test_a_server_that_comes_back_is_found_without_a_change(chromium: Browser, server: Server) -> None:
+    page = chromium.new_page()  # not watched: the browser reports each try in vain
+    explorer = ExplorerPage(page)
+    explorer.open(server.url)
+    page.route(UPDATE, lambda route: route.abort())
+    explorer.set_field("T", "3")
+    expect(page.locator(GENERAL)).to_contain_text("Trying again")
+    expect(page.locator(GENERAL)).to_contain_text("asks again every ten seconds", timeout=40_000)
+    assert explorer.field("T").input_value() == "3"
+    page.unroute(UPDATE)
+    expect(page.locator(GENERAL)).to_be_empty(timeout=40_000)
+    assert explorer.cells()["resid_pre"].keys() == {(0, t, d) for t in range(3) for d in range(2)}
+    page.close()
