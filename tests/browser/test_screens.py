@@ -44,3 +44,18 @@ def test_stages_fit_the_screen(open_explorer: Callable[..., ExplorerPage], scree
             figure.scroll_into_view_if_needed()  # figures are drawn when they come into sight
             expect(figure.locator("svg, canvas").first).to_be_visible()
         keep_picture(explorer, f"stage{stage}-{screen}-{theme}-whole", whole=True)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_width_between_a_phone_and_a_desktop_holds_the_bar(
+    open_explorer: Callable[..., ExplorerPage], lang: str
+) -> None:
+    explorer = open_explorer(f"?lang={lang}")
+    for width in (320, 390, 600, 760, 761, 800, 900, 980, 981, 1001, 1080, 1081, 1240, 1241, 1500):
+        explorer.page.set_viewport_size({"width": width, "height": 700})
+        assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, width
+        cut = explorer.page.evaluate(
+            "[...document.querySelectorAll('.top button')].filter(b => b.offsetParent)"
+            ".some(b => b.getBoundingClientRect().right > innerWidth || b.getBoundingClientRect().left < 0)"
+        )
+        assert not cut, width
