@@ -148,7 +148,7 @@ def test_a_reader_who_leaves_stops_the_writing(running: Running, http: httpx.Cli
         (("trace", "", "T=3", None), "settings", "is not an object"),
         (("trace", "", None, 3), "only", "is not a list of names"),
         (("trace", "", {"weights": "checkpoint:gone"}, None), "weights", "There is no checkpoint 'gone' here."),
-        (("trace", "", {"weights": "checkpoint:tiny"}, None), "B", "Type one line a row."),
+        (("trace", "", {"weights": "checkpoint:tiny"}, None), "text", "The text is empty."),
         (("trace", "", {"device": "cuda:9"}, None), "device", "is unknown"),
         (("ledger", "", {"past": -1}), "past", "out of range"),
         (("figure", "atention", "", None, 0, 0), "figure", "Did you mean 'attention'?"),
