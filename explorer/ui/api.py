@@ -30,6 +30,7 @@ from explorer.typed import shown
 from explorer.ui import access
 from explorer.ui.bodies import REQUIRED, Endpoint
 from explorer.ui.gpu import compare
+from explorer.ui.manual import manual
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]
@@ -165,6 +166,11 @@ def endpoints() -> dict[str, Endpoint]:
         )
         for name, endpoint in _here().items()
     }
+
+
+def api_page(address: str) -> str:
+    """The page about the endpoints that this server has; address: where it is reached."""
+    return manual(_here(), _limits_text(), address)
 
 
 def _here() -> dict[str, Callable[..., Any]]:

@@ -13,7 +13,7 @@ import plotly
 
 from explorer import device
 from explorer.ui import mailbox
-from explorer.ui.api import add_api, endpoints
+from explorer.ui.api import add_api, api_page, endpoints
 from explorer.ui.gpu_event import add_gpu_event
 from explorer.ui.live_figure import ASSETS, ENTRY, Explorer, address
 from explorer.ui.page import answer, fixed
@@ -55,7 +55,7 @@ def launch_arguments() -> dict[str, Any]:
         "strict_cors": True,
         "ssr_mode": False,
         "state_session_capacity": SESSIONS,
-        "app_kwargs": {"middleware": middleware(endpoints(), mailbox.in_use)},
+        "app_kwargs": {"middleware": middleware(endpoints(), mailbox.in_use, api_page)},
     }
 
 

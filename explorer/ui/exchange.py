@@ -166,6 +166,12 @@ class Exchange:
         await self._forward({"type": "http.response.start", "status": status, "headers": about})
         await self._forward({"type": "http.response.body", "body": body})
 
+    async def answer_page(self, html: str) -> None:
+        """An HTML page of ours."""
+        about = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"no-store")]
+        await self._forward({"type": "http.response.start", "status": 200, "headers": about})
+        await self._forward({"type": "http.response.body", "body": html.encode()})
+
     async def refuse(self, status: int, detail: str, outcome: str = "refused") -> None:
         """The rest of the request may still be on its way, so the connection ends here."""
         await self.answer(status, {"detail": detail}, (b"connection", b"close"))

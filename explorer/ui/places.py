@@ -11,6 +11,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 HEALTH = "/healthz"
+MANUAL = "/api"
 # What writes files, calls other hosts or shows other visitors' doings, and is of no use here.
 CLOSED = re.compile(
     r"/(gradio_api/)?(upload|deep_link|proxy=|process_recording|vibe|undo-vibe|monitoring|run-history|runs|profiling"
@@ -41,6 +42,8 @@ def place_of(path: str, endpoints: Container[str]) -> Place:
     """The place of a path without its root."""
     if path.rstrip("/") in ("", HEALTH):
         return Place("health" if HEALTH in path else "page")
+    if path.rstrip("/") == MANUAL:
+        return Place("manual")
     found = ENDPOINT.match(path)
     if found is None:
         served = path.startswith("/gradio_api/file=") or not path.startswith("/gradio_api/")

@@ -11,7 +11,7 @@ the first two, lets an event carry its own request, and refuses.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from gradio.route_utils import FnIndexInferError
@@ -30,10 +30,12 @@ JOIN = '{"data": […], "fn_index": …, "session_hash": …}'
 UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 
 
-def middleware(endpoints: Mapping[str, Endpoint], box: Mailbox | None = None) -> list[Middleware]:
+def middleware(
+    endpoints: Mapping[str, Endpoint], box: Mailbox | None = None, manual: Callable[[str], str] | None = None
+) -> list[Middleware]:
     """For launch(app_kwargs={"middleware": middleware(…)}). endpoints: the named ones; box: where servers of this
-    machine hand each other calls, if they do."""
-    return [Middleware(Guard, endpoints=endpoints, box=box)]
+    machine hand each other calls, if they do; manual: the server's address -> a page about the endpoints."""
+    return [Middleware(Guard, endpoints=endpoints, box=box, manual=manual)]
 
 
 class Guard:
@@ -45,8 +47,10 @@ class Guard:
         endpoints: Mapping[str, Endpoint] | None = None,
         runs: Crowd | None = None,
         box: Mailbox | None = None,
+        manual: Callable[[str], str] | None = None,
     ) -> None:
         self.app = app
+        self.manual = manual
         self.endpoints = endpoints or {}
         self.runs = runs or Crowd(AT_ONCE, WAITING)
         self.texts = Crowd(1, TEXTS_WAITING)
@@ -68,6 +72,8 @@ class Guard:
     async def _serve(self, exchange: Exchange, place: Place, path: str, scope: Message) -> None:
         if place.name == "health":
             await exchange.answer(200, {"status": "ok", "waiting": self.runs.waiting + self.texts.waiting})
+        elif place.name == "manual" and self.manual:
+            await exchange.answer_page(self.manual(_address(scope)))
         elif CLOSED.match(path) or place.closed:
             await exchange.refuse(404, "There is nothing here.")
         elif exchange.announced(scope) > BODY:
@@ -136,6 +142,14 @@ class Guard:
         else:
             exchange.replace(asked)
             await self.app(scope, exchange.receive, exchange.send)
+
+
+def _address(scope: Message) -> str:
+    """Where the server was reached, as the request says it: to be checked, never trusted."""
+    headers = dict(scope["headers"])
+    scheme = headers.get(b"x-forwarded-proto", scope.get("scheme", "http").encode()).split(b",")[0].strip()
+    host = headers.get(b"x-forwarded-host", headers.get(b"host", b""))
+    return f"{scheme.decode('latin-1')}://{host.decode('latin-1')}{scope.get('root_path', '')}"
 
 
 def _without_files(body: bytes) -> None:

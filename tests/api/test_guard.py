@@ -158,6 +158,7 @@ def test_names_in_the_log_come_from_a_list() -> None:
     assert name("/gradio_api/callous") == name("/gradio_api/call/other") == "other"
     assert name("/assets/index.js") == name("/gradio_api/file=assets/js/main.js") == ""
     assert [name("/"), name("/healthz"), name("/healthz/")] == ["page", "health", "health"]
+    assert [name("/api"), name("/api/"), name("/apis")] == ["manual", "manual", ""]
 
 
 # --------------------------------------------------------------------------------------------------- without a network

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -48,3 +49,26 @@ def test_the_client(running: Running) -> None:
     client = Client(running.url, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
     answer = client.predict(settings={"T": 3}, only=["probs"], api_name="/trace")
     assert json.dumps(answer["quantities"]["probs"]["shape"]) == "[1, 1, 3, 3]"
+
+
+def test_the_page_about_the_endpoints(http: httpx.Client) -> None:
+    assert "`/api`" in README and "view=api" not in README
+    reply = http.get("api")
+    page = unescape(reply.text)
+    assert reply.status_code == 200 and reply.headers["content-type"].startswith("text/html")
+    assert reply.headers["content-security-policy"].startswith("default-src 'none';") and "<script" not in page
+    assert "T and past up to 128" in page and "2,000 numbers in an answer" in page, "the limits in force"
+    for name in ("trace", "ledger", "figure", "generate", "generate_stream"):
+        assert f'<section id="{name}">' in page
+    assert "new_tokens: at most so many" in page and "repetition_penalty" in page
+    requests = re.findall(r"<pre>curl (\S+) .*?-d '(.*?)'</pre>", page, re.DOTALL)
+    assert len(requests) == 5
+    for address, body in requests:
+        assert address.startswith(str(http.base_url).rstrip("/"))
+        answer = http.post(address, content=body, headers={"content-type": "application/json"}).json()["data"][0]
+        assert answer["ok"], (address, answer)
+
+
+def test_no_address_gets_into_that_page_unread(http: httpx.Client) -> None:
+    page = http.get("api", headers={"host": '"><b>'}).text
+    assert "<b>" not in page and "curl http://127.0.0.1:7860/gradio_api/run/trace" in page
