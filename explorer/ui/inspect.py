@@ -92,6 +92,15 @@ def in_view(trace: Trace, cell: Cell, stage: int, slots: Mapping[str, int]) -> t
     return stage, moved
 
 
+def token_of(trace: Trace, cell: Cell | None) -> int | None:
+    """The token of this call that the cell belongs to; None where it belongs to none, as a weight or a cached key."""
+    if cell is None:
+        return None
+    at = dict(zip(_axes(cell[0]), cell[1], strict=False))
+    found = at.get("T", at.get("Tq", at.get("Tk", -1) - trace.sizes["P"] if "Tk" in at else -1))
+    return found if found >= 0 else None
+
+
 def opened(trace: Trace, spec: RunSpec, cell: Cell | None, lang: str = ENGLISH) -> Payload | None:
     """The inspector's content. Numbers that JSON lacks are the texts "NaN", "Inf" and "-Inf"."""
     if cell is None:

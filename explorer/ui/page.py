@@ -94,7 +94,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "map": {"thumbs": block_map.thumbnails(trace, asked.slots, base, view.compare)},
         "panels": [matrix.panel(shown, name, group, texts) for name, group in panels],
         "ran": stage.ran(trace),
-        "facts": stage.facts(trace, view.row, view.head, lang=texts["lang"]),
+        "facts": stage.facts(trace, view.row, view.head, inspect.token_of(trace, view.cell), texts["lang"]),
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
         "ledger": [_ledger_row(row, texts) for row in trace.ledger()],
         "notes": [

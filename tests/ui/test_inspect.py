@@ -11,6 +11,7 @@ import pytest
 
 from explorer.run import run
 from explorer.spec import Edit, RunSpec
+from explorer.stages import STAGES
 from explorer.ui import inspect, matrix
 from explorer.ui.live_figure import dumps
 from explorer.ui.page import answer
@@ -109,3 +110,34 @@ def test_thumbnails_say_what_moved() -> None:
     assert not any(thumb.get("moved") for thumb in plain.values())
     assert {name for name, thumb in value.items() if thumb["moved"]} == {"ffn_out", "resid_post"}
     assert change["ffn_out"]["change"] and change["ffn_out"]["v"] != value["ffn_out"]["v"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "index", "token"),
+    [(1, "resid_pre", [0, 0, 1], 0), (1, "attn_norm", [0, 2, 0], 2), (2, "k", [0, 1, 1, 0], 1),
+     (3, "q_rot", [0, 3, 0, 2], 0), (3, "rope_cos", [1, 0], 1), (4, "scores", [0, 0, 3, 0], 3),
+     (4, "masked_scores", [0, 0, 0, 4], 0), (5, "probs", [0, 1, 2, 1], 2), (5, "heads", [0, 1, 0, 3], 0),
+     (6, "concat", [0, 1, 9], 1), (8, "hidden", [0, 0, 5], 0), (2, "self_attn.q_proj.weight", [0, 1], 4),
+     (1, "input_layernorm.weight", [0], 4), (8, "mlp.down_proj.weight", [0, 0], 4)],
+)  # fmt: skip
+def test_the_sentences_are_about_the_chosen_cells_token(stage: int, name: str, index: list[int], token: int) -> None:
+    head = index[1] if len(index) == 4 else 0
+    asked = {"stage": stage, "spec": GQA, "slice": {"b": 0, "h": head, "t": 0}}
+    said = ask(**asked, select={"q": name, "i": index})["facts"]
+    trace, told = run(RunSpec(**GQA)), STAGES[stage - 1].facts  # type: ignore[arg-type]
+    assert said == told(trace, 0, head, token) and said != told(trace, 0, head, (token + 1) % 5)
+    assert ask(**asked)["facts"] == told(trace, 0, head), "without a cell they are about the last token"
+
+
+def test_the_sentences_about_keys_that_a_cache_holds() -> None:
+    spec = GQA | {"past": 2}
+    trace = run(RunSpec(**spec))  # type: ignore[arg-type]
+    for key, token in ((0, 4), (2, 0), (3, 1)):
+        said = ask(stage=3, spec=spec, select={"q": "present_k", "i": [0, 0, key, 0]})["facts"]
+        assert said == STAGES[2].facts(trace, 0, 0, token)
+
+
+def test_editing_a_cell_explains_its_token() -> None:
+    edit = {"t": "resid_pre", "i": [0, 0, 1], "x": 2, "on": True}
+    said = ask(stage=1, edits=[edit], select={"q": "resid_pre", "i": [0, 0, 1]})["facts"]
+    assert said[0].startswith("Token 0 comes in as")
