@@ -80,9 +80,15 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
         )  # fmt: skip
     if spec.d_h is None and spec.d_model % spec.h:
         near = ", ".join(str(n) for n in range(1, min(spec.d_model, limits.h) + 1) if spec.d_model % (2 * n) == 0)
-        errors["h"] = say(
-            "h = {h} does not divide d_model = {width}. Use h from {near}, another d_model, or set d_h.",
-            h=spec.h, width=spec.d_model, near=near or say("none (d_model is odd)"),
+        errors["h"] = (
+            say(
+                "h = {h} does not divide d_model = {width}. Use h from {near}, another d_model, or set d_h.",
+                h=spec.h, width=spec.d_model, near=near,
+            ) if near else say(
+                "h = {h} does not divide d_model = {width}, and no other h fits either: RoPE turns feature pairs, and "
+                "an odd d_model has no even share. Choose an even d_model, or set d_h.",
+                h=spec.h, width=spec.d_model,
+            )
         )  # fmt: skip
     elif spec.head_dim % 2 or spec.head_dim < 2 or spec.head_dim > limits.d_model:
         where = "d_h" if spec.d_h is not None else "h"

@@ -129,7 +129,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("angle_step", {"angle_step": math.nan}, "angle_step = nan is not finite. Type a finite number."),
     ("rope_theta", {"rope_theta": math.inf}, "rope_theta = inf is not finite."),
     ("h", {"d_model": 12, "h": 5}, "h = 5 does not divide d_model = 12. Use h from 1, 2, 3, 6, another d_model, or"),
-    ("h", {"d_model": 7, "h": 2}, "Use h from none (d_model is odd), another d_model, or set d_h."),
+    ("h", {"d_model": 7, "h": 2}, "an odd d_model has no even share. Choose an even d_model, or set d_h."),
     ("h", {"d_model": 6, "h": 2}, "d_h = 3 cannot be rotated: RoPE turns feature pairs, so d_h must be even"),
     ("h", {"d_model": 6, "h": 2}, "Change h or d_model, or set d_h."),
     ("d_h", {"d_h": 5}, "d_h = 5 cannot be rotated: RoPE turns feature pairs, so d_h must be even, from 2 to 1024"),
