@@ -20,15 +20,13 @@ from explorer.messages import say
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
-from explorer.offers import OFFERS, Offer, message_for_unknown
+from explorer.offers import OFFERS, SHIPPED, SHIPPED_NAME, Offer, has_shipped, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 log = logging.getLogger(__name__)
-SHIPPED = Path(__file__).resolve().parents[1] / "assets" / "checkpoint"
-SHIPPED_NAME = "stories"
 
 
 def offer(name: str, source: str | Path) -> Offer:
@@ -225,5 +223,5 @@ def rope_of(spec: RunSpec) -> RotaryEmbedding:
     return RotaryEmbedding(config_of(spec))
 
 
-if (SHIPPED / "config.json").is_file() and (SHIPPED / "model.safetensors").is_file():
+if has_shipped():
     offer(SHIPPED_NAME, SHIPPED)

@@ -94,11 +94,11 @@ def _write_picture(picture: Any, out: Path) -> None:
 
 def generate(arguments: argparse.Namespace) -> int:
     from explorer import generation, sources
-    from explorer.offers import OFFERS
+    from explorer.offers import OFFERS, SHIPPED_NAME
 
-    name = offer(arguments.checkpoint) if arguments.checkpoint else sources.SHIPPED_NAME
+    name = offer(arguments.checkpoint) if arguments.checkpoint else SHIPPED_NAME
     if name not in OFFERS:
-        raise CommandError("No checkpoint came with this copy. Give one with --checkpoint PATH.")
+        raise CommandError("This copy has no checkpoint of its own. Give one with --checkpoint PATH.")
     prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
     sampling = generation.Sampling(
         arguments.new_tokens, arguments.temperature, arguments.top_k, arguments.top_p, arguments.repetition_penalty,

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from explorer.cli.options import add_run_options
 from explorer.link import LANGUAGES
+from explorer.offers import has_shipped
 
 PROGRAM = "python -m explorer"
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -43,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Continue a text with a checkpoint; the text appears as it is written.",
         """
         {p} generate --checkpoint ./minimind-3 --prompt "Once upon a time"
-        {p} generate --prompt "anna has a red ball ." --temperature 0
+        {p} generate --checkpoint ./minimind-3 --prompt "Once upon a time" --temperature 0
         """,
     ),
     "check": (
@@ -88,6 +89,8 @@ def build_parser() -> Parser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
     for name, (text, examples) in COMMANDS.items():
+        if name == "generate" and has_shipped():  # then its simplest use comes first
+            examples = f'{{p}} generate --prompt "Once upon a time"\n{textwrap.dedent(examples).lstrip()}'
         shown = textwrap.dedent(examples).strip().format(p=PROGRAM)
         command = commands.add_parser(
             name, help=text, description=text, epilog=f"examples:\n{textwrap.indent(shown, '  ')}",
@@ -121,8 +124,9 @@ def _figure(command: argparse.ArgumentParser) -> None:
 
 
 def _generate(command: argparse.ArgumentParser) -> None:
+    without = "the one of this copy" if has_shipped() else "none, this copy has no checkpoint of its own"
     command.add_argument(
-        "--checkpoint", metavar="PATH", help="folder, file or hub:owner/name@commit (default: shipped)"
+        "--checkpoint", metavar="PATH", help=f"folder, file or hub:owner/name@commit (default: {without})"
     )
     command.add_argument("--prompt", required=True, metavar="TEXT", help="the text to continue; - reads standard input")
     command.add_argument("--new-tokens", type=int, default=64, metavar="N", help="at most so many (default: 64)")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer import Edit, RunSpec, run
+from explorer import Edit, RunSpec, offers, run, sources
 from explorer.__main__ import main
 from explorer.cli.options import GROUPS
 from explorer.cli.parser import COMMANDS
@@ -70,6 +70,26 @@ def test_every_command_explains_itself_with_examples(say: Callable[..., Said], c
     assert COMMANDS[command][0] in out
     assert len(re.findall(rf"^  python -m explorer {command}", out, re.MULTILINE)) >= 2
     assert all(len(line) <= 120 for line in out.splitlines())
+
+
+@pytest.mark.parametrize("shipped", [True, False])
+def test_generate_says_what_it_does_without_a_checkpoint(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: bool
+) -> None:
+    folder = write_checkpoint(tmp_path / "checkpoint") if shipped else tmp_path / "none"
+    monkeypatch.setattr(offers, "SHIPPED", folder)
+    OFFERS.pop(offers.SHIPPED_NAME, None)
+    _, out, _ = say("generate", "--help")
+    bare = "  python -m explorer generate --prompt" in out
+    text = " ".join(out.split())
+    assert (bare, "(default: the one of this copy)" in text, "this copy has no checkpoint of its own" in text) == (
+        shipped, shipped, not shipped,
+    )  # fmt: skip
+    if shipped:
+        sources.offer(offers.SHIPPED_NAME, folder)
+    status, _, err = say("generate", "--prompt", "Once", "--new-tokens", "2")
+    assert (status == 0) is shipped
+    assert ("has no checkpoint of its own. Give one with --checkpoint PATH." in err) is not shipped
 
 
 def test_every_field_of_a_run_is_an_option() -> None:
