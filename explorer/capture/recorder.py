@@ -93,7 +93,11 @@ def _survey(block: nn.Module) -> tuple[dict[str, nn.Module], dict[str, Tensor]]:
 
     visit(block, "", False)
     if not taps:
-        raise CaptureError(f"{type(block).__name__} has no taps, so nothing of it can be recorded.")
+        raise CaptureError(
+            f"{type(block).__name__} has no taps, so nothing of it can be recorded. Give it self.taps = "
+            'nn.ModuleDict({"resid_pre": nn.Identity(), "q": nn.Identity(), "k": nn.Identity()}), with more quantities '
+            'by name, and let its forward pass each value through its tap: q = self.taps["q"](q).'
+        )
     return taps, weights
 
 

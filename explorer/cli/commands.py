@@ -93,7 +93,7 @@ def _write_picture(picture: Any, out: Path) -> None:
 
 
 def generate(arguments: argparse.Namespace) -> int:
-    from explorer import generation, sources
+    from explorer import generation
     from explorer.offers import OFFERS, SHIPPED_NAME
 
     name = offer(arguments.checkpoint) if arguments.checkpoint else SHIPPED_NAME

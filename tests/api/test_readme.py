@@ -7,12 +7,16 @@ import re
 import shlex
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import torch
 from gradio_client import Client
 
+from explorer import Edit
 from explorer.__main__ import main
+from explorer.capture import record
 from tests.api.conftest import Running
 from tests.browser.server import ROOT
 
@@ -49,6 +53,21 @@ def test_the_client(running: Running) -> None:
     client = Client(running.url, verbose=False, analytics_enabled=False, httpx_kwargs={"trust_env": False})
     answer = client.predict(settings={"T": 3}, only=["probs"], api_name="/trace")
     assert json.dumps(answer["quantities"]["probs"]["shape"]) == "[1, 1, 3, 3]"
+
+
+def test_the_examples_in_python() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    runs, own, _ = blocks
+    names: dict[str, Any] = {}
+    exec(runs, names)  # noqa: S102
+    assert names["trace"]["probs"].shape == (2, 3, 5, 5)
+    exec(own, names)  # noqa: S102
+    given = torch.randn(1, 3, 8), (names["cos"], names["sin"])
+    trace = record(names["Block"](), *given)
+    assert trace.names[:1] == ("resid_pre",) and {"q", "k", "resid_post"} <= set(trace.names)
+    assert trace["q"].shape == (1, 1, 3, 8)
+    edited = record(names["Block"](), *given, edits=[Edit("resid_post", (0, 0, 0), 9.0)])
+    assert edited["resid_post"][0, 0, 0] == 9
 
 
 def test_the_page_about_the_endpoints(http: httpx.Client) -> None:
