@@ -188,17 +188,21 @@ def export(arguments: argparse.Namespace) -> int:
     out = Path(arguments.file)
     if out.suffix not in (".html", ".htm"):
         raise CommandError(f"{out}: the page is written to a file whose name ends in .html.")
-    _write(page(spec, arguments.row, arguments.head, arguments.lang, progress), out)
+    _write(page(spec, arguments.row, arguments.head, arguments.lang, progress, arguments.view), out)
     return 0
 
 
 def _spec(arguments: argparse.Namespace) -> RunSpec:
-    """The run; a language that was not asked for becomes the link's."""
-    spec, lang, notes = read_run(arguments)
+    """The run; a language, batch row or head that was not asked for becomes the link's."""
+    spec, view, notes = read_run(arguments)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if getattr(arguments, "lang", "") is None:
-        arguments.lang = lang or "en"
+        arguments.lang = view.lang or "en"
+    for name in ("row", "head"):
+        if getattr(arguments, name, 0) is None:
+            setattr(arguments, name, getattr(view, name))
+    arguments.view = view
     return spec
 
 

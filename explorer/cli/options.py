@@ -15,6 +15,7 @@ from explorer.spec import PRESETS
 from explorer.switches import KINDS
 
 if TYPE_CHECKING:
+    from explorer.link import View
     from explorer.spec import RunSpec
 
 # Group -> {field: (what stands for its value, help)}. Every field of RunSpec has its place here; a test says so.
@@ -89,9 +90,8 @@ def _switch_form(name: str) -> str:
     return f"{name}:{argument.upper()}" if argument else name
 
 
-def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, str, list[str]]:
-    """The spec that the arguments describe, the language of the link ("" for none), and sentences about what was
-    ignored in it. Raises SpecError, CheckpointError."""
+def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, View, list[str]]:
+    """The spec that the arguments describe, the view of the link, and sentences about what was ignored in it. Raises SpecError, CheckpointError."""
     from explorer import sources  # fills the table of checkpoints
     from explorer.asked import read_spec
 
@@ -105,7 +105,7 @@ def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, str, list[str]]:
         link_or_address=arguments.link, preset=arguments.preset or "", settings=typed,
         edits=arguments.edit, switches=arguments.switch,
     )  # fmt: skip
-    return spec, view.lang, notes
+    return spec, view, notes
 
 
 def offer(source: str) -> str:

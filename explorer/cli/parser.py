@@ -116,8 +116,8 @@ def _figure(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out", metavar="FILE", required=True, help=".html, .json, or with the package kaleido .png, .svg, .pdf"
     )
-    command.add_argument("--row", type=int, default=0, metavar="N", help="the batch row it shows (default: 0)")
-    command.add_argument("--head", type=int, default=0, metavar="N", help="the query head it shows (default: 0)")
+    command.add_argument("--row", type=int, metavar="N", help="the batch row it shows (default: the link's, else 0)")
+    command.add_argument("--head", type=int, metavar="N", help="the query head it shows (default: the link's, else 0)")
     _add_language(command)
     command.add_argument("--theme", choices=("light", "dark"), default="light", help="colours (default: light)")
     add_run_options(command)
@@ -161,8 +161,8 @@ def _bridge(command: argparse.ArgumentParser) -> None:
 
 def _export(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE.html", help="where to write the page")
-    command.add_argument("--row", type=int, default=0, metavar="N", help="the batch row it shows (default: 0)")
-    command.add_argument("--head", type=int, default=0, metavar="N", help="the query head it shows (default: 0)")
+    command.add_argument("--row", type=int, metavar="N", help="the batch row it shows (default: the link's, else 0)")
+    command.add_argument("--head", type=int, metavar="N", help="the query head it shows (default: the link's, else 0)")
     _add_language(command)
     add_run_options(command)
 

@@ -83,13 +83,14 @@ def _slice(done: Trace, base: Trace, name: str, prefix: tuple[int, ...], lengths
         rows, cols = part.shape
     else:
         rows, cols = min(CORNER, part.shape[0]), min(CORNER, part.shape[1])
-    lines = []
+    lone = len(lengths) == 1  # a vector's row has no number
+    lines = [f"<tr>{'' if lone else '<th></th>'}{''.join(f'<th>{c}</th>' for c in range(cols))}</tr>"]
     for r in range(rows):
-        at = (*prefix, r) if len(lengths) > 1 else prefix
+        at = prefix if lone else (*prefix, r)
         cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c], texts) for c in range(cols))
-        lines.append(f"<tr>{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
+        lines.append(f"<tr>{'' if lone else f'<th>{r}</th>'}{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
     if rows < part.shape[0]:
-        lines.append(f"<tr>{'<td>…</td>' * cols}</tr>")
+        lines.append(f"<tr><th></th>{'<td>…</td>' * cols}</tr>")
     axes = QUANTITIES[name].axes if name in QUANTITIES else weight_of(name).axes
     words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, lengths, strict=False) if n > 1)
     cut = texts.cut.format(rows=rows, cols=cols, all_rows=part.shape[0], all_cols=part.shape[1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,24 @@ Progress = Callable[[Iterable[Any], str], Iterable[Any]]
 
 
 def page(
-    spec: RunSpec, row: int = 0, head: int = 0, lang: str = "en", progress: Progress = lambda items, what: items
+    spec: RunSpec,
+    row: int = 0,
+    head: int = 0,
+    lang: str = "en",
+    progress: Progress = lambda items, what: items,
+    view: View | None = None,
 ) -> str:
     """One HTML document: the run of `spec` through all eight stages, for one batch row and head.
 
-    lang: "en" or "zh". progress: wraps the stages while they are written, for example to show a bar.
+    lang: "en" or "zh". progress: wraps the stages while they are written, for example to show a bar. view: what else
+    the link holds that opens the run again, its stage among it.
     Raises SpecError, LookupError for another language.
     """
     if lang not in TEXTS:
         raise LookupError(f"There is no page in {lang!r}. Languages: {', '.join(TEXTS)}.")
     done, base, texts = traced(spec), traced(spec.unedited()), TEXTS[lang]
     place = Place(min(max(row, 0), spec.B - 1), min(max(head, 0), spec.h - 1), lang)
+    shown = replace(view or View(), row=place.row, head=place.head, lang=lang if lang != "en" else "", present=False)
     figures: list[dict[str, Any]] = []
     sections = [_stage(stage, done, base, place, figures) for stage in progress(STAGES, "stages")]
     drawings = json.dumps({"figures": figures, "palette": PALETTE}, ensure_ascii=False).replace("<", "\\u003c")
@@ -63,7 +71,7 @@ def page(
 <body>
 <header><h1>{texts.title}</h1>
 <p>{texts.opening}</p>
-{_run(spec, lang)}
+{_run(spec, shown, lang)}
 <nav><ol>{contents}</ol></nav></header>
 <main>
 {"".join(sections)}
@@ -85,16 +93,16 @@ def _colours() -> str:
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{roles}"
 
 
-def _run(spec: RunSpec, lang: str) -> str:
+def _run(spec: RunSpec, view: View, lang: str) -> str:
     """What was run: settings, edits, what-ifs, and how to open it again."""
     texts, settings = TEXTS[lang], as_settings(spec)
     settings.pop("edits", None), settings.pop("switches", None)
     said = ", ".join(f"{name} = {value}" for name, value in settings.items()) or texts.toy
     changes = [in_language(edit.label(), lang) + ("" if edit.on else f" ({texts.off})") for edit in spec.edits]
-    changes += [f"{switch}: {title(switch, lang)}" for switch in spec.switches]
+    changes += [_whatif(switch, lang) for switch in spec.switches]
     listed = "".join(f"<li>{escape(change)}</li>" for change in changes)
     try:
-        query = f"<code>?{escape(link.encode(spec, View(lang=lang if lang != 'en' else '')))}</code>"
+        query = f"<code>?{escape(link.encode(spec, view))}</code>"
         again = f"<p>{texts.again.format(query=query)}</p>"
     except link.LinkTooLong:
         again = ""
@@ -102,6 +110,12 @@ def _run(spec: RunSpec, lang: str) -> str:
         f'<section id="run"><p>{texts.run.format(settings=escape(said))}</p>'
         f"{f'<p>{texts.changes}</p><ul>{listed}</ul><p>{texts.marks}</p>' if listed else ''}{again}</section>"
     )
+
+
+def _whatif(switch: str, lang: str) -> str:
+    """A what-if in words, with its head, expert or number."""
+    argument = switch.partition(":")[2]
+    return TEXTS[lang].whatif.format(title=title(switch, lang), argument=argument) if argument else title(switch, lang)
 
 
 def _stage(stage: Stage, done: Trace, base: Trace, place: Place, figures: list[dict[str, Any]]) -> str:

@@ -27,6 +27,7 @@ class Texts:
     columns: tuple[str, str, str, str, str, str, str, str]
     cut: str
     unedited: str
+    whatif: str
 
 
 TEXTS = {
@@ -48,6 +49,7 @@ TEXTS = {
         columns=("stage", "quantity", "axes", "shape", "dtype", "bytes", "FLOPs", "note"),
         cut="first {rows} × {cols} of {all_rows} × {all_cols}",
         unedited="unedited",
+        whatif="{title}: {argument}",
     ),
     "zh": Texts(
         title="逐阶段走完一个 Transformer 块",
@@ -60,10 +62,11 @@ TEXTS = {
         again="要再次打开，把这段接在探索器的地址后面：{query}",
         lines="运行过的代码行",
         place="{file}，第 {line} 行，{name}",
-        ledger="形状账本",
+        ledger="形状表",
         given="输入",
         columns=("阶段", "量", "轴", "形状", "数据类型", "字节", "浮点运算", "备注"),
         cut="{all_rows} × {all_cols} 中的前 {rows} × {cols}",
         unedited="未改动时为",
+        whatif="{title}：{argument}",
     ),
 }

@@ -13,10 +13,11 @@ import pytest
 from playwright.sync_api import Browser
 
 from explorer import Edit, RunSpec, run
+from explorer.__main__ import main
 from explorer.export import page
 from explorer.export.page import LOCALES
 from explorer.export.texts import TEXTS, Texts
-from explorer.link import LANGUAGES
+from explorer.link import LANGUAGES, decode
 from explorer.offers import OFFERS
 from explorer.sources import offer
 from explorer.spec import PRESETS
@@ -61,11 +62,34 @@ def test_it_tells_the_whole_walk_and_how_to_open_it_again() -> None:
     text = page(EDITED)
     assert re.findall(r'<section class="stage" id="stage-(\d)">', text) == list("12345678")
     assert text.count("<math") >= 8
-    assert "no_rope: no RoPE" in text
+    assert "<li>no RoPE: only the mask still tells order</li>" in text
     assert "?v=1&amp;e=resid_pre@0.0.1~2!probs@0.0.1.0~0.75&amp;s=no_rope&amp;stage=1" in text
     assert len(re.findall(r'<tr data-row="', text)) == len(run(EDITED).names)
     drawings = json.loads(re.search(r'id="drawings">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert len(drawings["figures"]) == len(re.findall(r'data-figure="', text)) >= 8
+
+
+def test_it_opens_again_where_the_link_was(tmp_path: Path) -> None:
+    file = tmp_path / "walk.html"
+    link = "v=1&B=2&T=3&d=8&h=2&w=random&s=only_head:1&stage=5&row=1&head=1&token=2&cell=probs@1.1.2.0&show=both"
+    assert main(["export", str(file), "--link", link]) == 0
+    text = file.read_text(encoding="utf-8")
+    again = re.search(r"<code>\?(v=1.*?)</code>", text)
+    assert again and decode(unescape(again[1])) == decode(link)
+    assert "<li>only this head contributes: 1</li>" in text and 'data-q="probs" data-i="1,1,2,0"' in text
+    assert main(["export", str(file), "--link", link, "--head", "0"]) == 0
+    assert "head=1" not in file.read_text(encoding="utf-8")
+
+
+def test_grids_have_row_and_column_numbers() -> None:
+    text = page(RunSpec(T=3, d_model=24, h=2, weights="random"))
+    for name, (rows, columns) in {"resid_pre": (3, 24), "self_attn.q_proj.weight": (8, 8), "probs": (3, 3)}.items():
+        table = next(t for t in re.findall(r"<table>.*?</table>", text) if f'data-q="{name}"' in t)
+        head, *lines = table.split("</tr>")
+        assert re.findall(r"<th>(\d*)</th>", head) == ["", *map(str, range(columns))]
+        assert [re.findall(r"<th>(\d+)</th>", line) for line in lines[:rows]] == [[str(r)] for r in range(rows)]
+    table = next(t for t in re.findall(r"<table>.*?</table>", text) if 'data-q="input_layernorm.weight"' in t)
+    assert table.count("<th>") == 24, "a vector has one row, without a number"
 
 
 def test_what_a_visitor_wrote_is_text(tmp_path: Path) -> None:
