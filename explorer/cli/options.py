@@ -91,7 +91,10 @@ def _switch_form(name: str) -> str:
 
 
 def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, View, list[str]]:
-    """The spec that the arguments describe, the view of the link, and sentences about what was ignored in it. Raises SpecError, CheckpointError."""
+    """The spec that the arguments describe, the view of the link, and sentences about what was ignored in it.
+
+    Raises SpecError, CheckpointError.
+    """
     from explorer import sources  # fills the table of checkpoints
     from explorer.asked import read_spec
 
