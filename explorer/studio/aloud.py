@@ -18,6 +18,7 @@ from explorer.studio.texts import Texts, axis, symbol_of, times
 from explorer.studio.typed import number, parts
 
 SECONDS = 120
+LEAST = 20  # less counts only for who named everything
 
 
 def task(seed: int, texts: Texts) -> Task:
@@ -25,7 +26,8 @@ def task(seed: int, texts: Texts) -> Task:
 
 
 def mark(answer: Any, seed: int, texts: Texts) -> Marked:
-    """answer: {"seconds": how long it took} shows the self-check; {"seconds", "named": [bool, …]} ends it."""
+    """answer: {"seconds": how long it took} shows the self-check; {"seconds", "named": [bool, …]} ends it, unless that
+    was too short to have told anything and something was left out."""
     given = answer if isinstance(answer, dict) else {}
     seconds = number(given.get("seconds"))
     if seconds is None or seconds < 0:
@@ -36,6 +38,8 @@ def mark(answer: Any, seed: int, texts: Texts) -> Marked:
     if not isinstance(given.get("named"), list):
         return Marked((), (), f"{within} {texts.say('check_yourself')}", False, more)
     named = tuple(part is True for part in parts(given, len(STAGES), "named"))
+    if seconds < LEAST and not all(named):
+        return Marked((), (), texts.say("too_short", seconds=round(seconds), least=LEAST), False, more)
     missed = [STAGES[n].text(texts.lang).title for n, ok in enumerate(named) if not ok]
     said = texts.say("missed", count=sum(named), titles=texts.listed(missed)) if missed else texts.say("named_all")
     return Marked(named, ("",) * len(named), f"{within} {said}", True, more)

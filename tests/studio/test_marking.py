@@ -303,6 +303,22 @@ def test_inputs_and_outputs_come_after_the_telling() -> None:
     assert judge("aloud", {"seconds": 3, "named": [True] * 8}).marks == (True,) * 8
 
 
+def test_two_seconds_and_nothing_told_are_no_telling() -> None:
+    for named in ([False] * 8, [], [True] * 7 + [False]):
+        short = judge("aloud", {"seconds": 2, "named": named})
+        assert not short.done and short.verdict.startswith("2 seconds are too short for eight stages.")
+        assert len(short.more["lines"]) == 8, "the self-check stays"
+        assert judge("aloud", {"seconds": 20, "named": named}).done
+    assert "2 秒讲不完八步" in judge("aloud", {"seconds": 2, "named": []}, lang="zh").verdict
+
+
+def test_what_mixing_means_is_said_where_it_is_asked_and_where_it_misleads() -> None:
+    for lang, word in (("en", "in the course"), ("zh", "课程都不算混合")):
+        assert word in BY_NAME["mixing"].ask(0, lang)["lead"]
+    for stage in (STAGES[0], STAGES[2]):
+        assert "the course does not count as mixing" in stage.mixes and "课程不把这算作混合" in stage.text("zh").mixes
+
+
 # ------------------------------------------------------------------------------------------------------- code
 
 
