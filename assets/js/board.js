@@ -8,6 +8,8 @@ import {edge} from "./state.js";
 
 const PATIENCE_MS = 900; // before an unfinished number such as "-" or "1e" is called wrong
 
+const allSelected = face => face.selectionStart === 0 && face.selectionEnd === face.value.length;
+
 export class Board {
   /** changed() asks the server anew; selected(q, index) when a cell gets the focus. */
   constructor({state, names, texts, changed, selected}) {
@@ -18,6 +20,7 @@ export class Board {
     this.node.addEventListener("focusout", event => this.leave(event.target.cell));
     this.node.addEventListener("input", event => this.typed(event.target.cell));
     this.node.addEventListener("keydown", event => this.key(event, event.target.cell));
+    this.node.addEventListener("pointerdown", event => this.pressed(event.target.cell));
     this.node.addEventListener("pointerup", event => this.released(event));
     this.node.addEventListener("pointerover", event => this.hover(event.target.closest?.(".cell")));
     this.node.addEventListener("pointerleave", () => this.hover(null));
@@ -69,6 +72,7 @@ export class Board {
     cell.grid.activate(cell);
     this.hover(null);
     this.session = {}; // this visit
+    this.placed = false;
     this.before = cell.x;
     if (cell.editable) {
       if (!cell.typed) cell.write(cell.long());
@@ -76,6 +80,11 @@ export class Board {
       cell.fresh = true;
     }
     this.selected(cell.grid.q, cell.index);
+  }
+
+  /** Scroll the cell that has the focus out from under what lies over the page's edges. */
+  uncover() {
+    document.activeElement.cell?.box.scrollIntoView({block: "nearest", inline: "nearest"});
   }
 
   leave(cell) {
@@ -95,12 +104,17 @@ export class Board {
     if (cell && !this.state.stray.has(edge(cell.grid.q, cell.index))) cell.typed = false;
   }
 
-  /** The first click into a cell selects its number, so that typing replaces it. */
+  pressed(cell) {
+    if (cell?.editable && !cell.fresh && document.activeElement === cell.face && cell.text && allSelected(cell.face)) this.placed = true;
+  }
+
+  /** A click selects a number that is taken, so that typing replaces it; one into a selected number places the caret. */
   released(event) {
     const cell = event.target.cell;
-    if (!cell?.editable || !cell.fresh) return;
+    if (!cell?.editable || document.activeElement !== cell.face) return;
+    const taken = cell.fresh || (!this.placed && !read(cell.text, this.minusInfinity(cell)).problem);
     cell.fresh = false;
-    if (cell.face.selectionStart === cell.face.selectionEnd) cell.face.select();
+    if (taken && cell.face.selectionStart === cell.face.selectionEnd) cell.face.select();
   }
 
   minusInfinity(cell) {
@@ -111,6 +125,7 @@ export class Board {
     if (!cell) return;
     cell.typed = true;
     cell.fresh = false;
+    cell.fit();
     clearTimeout(this.patience);
     const result = read(cell.text, this.minusInfinity(cell));
     if (result.unfinished) {
@@ -183,19 +198,21 @@ export class Board {
   key(event, cell) {
     if (!cell || event.isComposing || event.altKey || event.metaKey || event.ctrlKey) return;
     const {face} = cell, {key} = event;
-    const whole = !cell.editable || (face.selectionStart === 0 && face.selectionEnd === face.value.length);
+    const whole = !cell.editable || allSelected(face);
     const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [event.shiftKey ? -1 : 1, 0]};
     if (whole || (key === "ArrowLeft" && face.selectionEnd === 0)) moves.ArrowLeft = [0, -1];
     if (whole || (key === "ArrowRight" && face.selectionStart === face.value.length)) moves.ArrowRight = [0, 1];
     if (key === "Escape") {
-      if (!cell.typed && !this.state.stray.has(edge(cell.grid.q, cell.index))) return; // nothing to take back here
+      const counts = this.session && this.state.session === this.session; // an edit of this visit
+      if (!cell.typed && !counts && !this.state.stray.has(edge(cell.grid.q, cell.index))) return; // nothing to take back here
       clearTimeout(this.patience);
-      if (this.state.stray.has(edge(cell.grid.q, cell.index))) this.takeBack(cell);
+      this.takeBack(cell);
       this.say(cell, {});
       cell.typed = false;
       cell.write(cell.long());
       face.select?.();
-    } else if (moves[key]) {
+    } else if (key === "Enter" && cell.typed && read(cell.text, this.minusInfinity(cell)).problem) this.commit(cell); // what is refused is not left
+    else if (moves[key]) {
       const next = cell.grid.neighbour(cell, ...moves[key]);
       if (next) next.face.focus();
       else if (key === "Enter") this.commit(cell);
@@ -204,7 +221,7 @@ export class Board {
     event.stopPropagation();
   }
 
-  /** Enter in the last row: the number is taken, the focus stays. */
+  /** Enter in the last row, or on what is no number: the focus stays. */
   commit(cell) {
     const result = read(cell.text, this.minusInfinity(cell));
     if (result.problem) this.judge(cell, result);

@@ -92,6 +92,12 @@ export class Controls {
     for (const field of this.fields.values()) field.typed = false;
   }
 
+  /** The first field that an error is about. */
+  wrong(errors) {
+    const found = [...this.fields].find(([name]) => errors[name]);
+    return found && {name: found[1].about.name, input: found[1].input};
+  }
+
   /** Show errors by field; returns those that no field shows. A folded group opens for its message. */
   complain(errors) {
     for (const [name, field] of this.fields) {

@@ -45,3 +45,17 @@ export function segments(label, options, choose) {
   node.set = value => buttons.forEach((b, n) => b.setAttribute("aria-pressed", String(options[n][0] === value)));
   return node;
 }
+
+/** A scrolling box that says which of its edges hide something, for a fade. */
+export function fading(box) {
+  box.addEventListener("scroll", () => edges(box), {passive: true});
+  resized.observe(box);
+  return box;
+}
+
+const resized = new ResizeObserver(entries => entries.forEach(({target}) => edges(target)));
+function edges(node) {
+  const after = node.scrollWidth - node.clientWidth - node.scrollLeft, more = [node.scrollLeft > 1 && "left", after > 1 && "right"].filter(Boolean).join(" ");
+  if (more) node.dataset.more = more;
+  else delete node.dataset.more;
+}

@@ -1,6 +1,6 @@
 // Plotly figures, kept alive: the same figure with new numbers redraws its traces only.
 
-import {h, setHtml} from "./dom.js";
+import {fading, h, setHtml} from "./dom.js";
 import {role, theme, whenThemeChanges} from "./colour.js";
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: "reset"};
@@ -128,9 +128,10 @@ class Figure {
     this.graph.style.height = `${figure.layout.height ?? 260}px`;
     this.title = h("h2", {});
     this.words = h("p", {class: "figure-text"});
-    this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.graph,
+    this.box = fading(h("div", {class: "figure-box"}, this.graph));
+    this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.box,
       h("figcaption", {}, this.words));
-    if (matchMedia("(max-width: 620px)").matches) this.node.tabIndex = 0; // it scrolls there, by keys as well
+    if (matchMedia("(max-width: 620px)").matches) Object.assign(this.box, {tabIndex: 0, role: "group", ariaLabel: this.node.ariaLabel}); // it scrolls there, by keys as well
     board.sight.observe(this.node);
     this.node.figure = this;
   }

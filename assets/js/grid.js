@@ -29,6 +29,14 @@ class Cell {
     this.face.classList.toggle("long", text.length > 8 && document.activeElement !== this.face);
     if (this.editable) this.face.value = text;
     else this.face.textContent = text;
+    this.fit();
+  }
+
+  /** A long number is set smaller while the focus shows all of it. */
+  fit() {
+    const {length} = this.text;
+    this.face.classList.toggle("wide", length > 7);
+    if (length > 7) this.face.style.setProperty("--digits", length);
   }
 
   /** Show what the server says; a text that is being typed, or is no number, stays. */

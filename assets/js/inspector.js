@@ -35,9 +35,11 @@ export class Inspector {
       h("div", {class: "inspector-body", tabindex: "0", role: "group", "aria-label": texts.inspector_numbers}, this.chain), this.check, this.form.node);
     this.dock = h("div", {class: "dock"}, this.node);
     new ResizeObserver(() => { // how much of the window's lower edge is covered, for whatever scrolls into view
+      const grew = this.node.offsetHeight > (this.tall ?? 0);
       this.tall = this.node.offsetHeight;
       this.most = Math.max(this.most ?? 0, this.tall);
       for (const [name, px] of [["--dock", this.tall], ["--dock-most", this.most]]) if (this.tall) this.page().style.setProperty(name, `${px}px`);
+      if (grew) this.board.uncover();
     }).observe(this.node);
     this.listen();
   }

@@ -16,11 +16,12 @@ import {helpCard, listen} from "./keys.js";
 import {Ledger} from "./ledger.js";
 import {browserLanguage, chosenLanguage, declare, otherLanguage, Texts} from "./language.js";
 import {BlockMap} from "./map.js";
-import {Notes} from "./notes.js";
+import {Notes, PathNote} from "./notes.js";
 import {Present} from "./present.js";
 import {Quiz} from "./quiz.js";
 import {Share} from "./share.js";
 import {Slices} from "./slices.js";
+import {land} from "./land.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
 import {Studio} from "./studio.js";
@@ -45,7 +46,10 @@ class Page {
       undo: () => this.travel(s => s.undo()),
       redo: () => this.travel(s => s.redo()),
       remove: n => this.set(s => s.removeEdit(n)),
-      removeAll: () => this.set(s => s.change([], [])),
+      removeAll: () => {
+        this.switches.release();
+        this.set(s => s.change([], []));
+      },
       toggle: (name, on) => this.set(s => s.setSwitch(name, on)),
       only: (kind, argument, session) => this.set(s => s.setOnly(kind, argument, session)),
       removeSwitch: n => this.set(s => s.removeSwitch(n)),
@@ -92,19 +96,21 @@ class Page {
     this.studio = new Studio({...asides, state, visit: (stage, preset) => this.visit(stage, preset)});
     this.stage.code.append(courseDownload(asides));
     this.ledger = new Ledger(common);
-    this.walk = new Walk({map: this.map, board: this.board, texts, choose: act.choose});
+    this.walk = new Walk({root: () => this.root, map: this.map, board: this.board, texts, choose: act.choose});
     this.stage.previous.before(this.walk.node);
     this.share = new Share(asides);
     this.help = helpCard(texts);
     this.slices = new Slices({texts, choose: (letter, i) => this.set(s => { s.slice = {...s.slice, [letter]: i}; })});
     this.address = new Address();
     this.notes = new Notes({texts});
+    this.pathNote = new PathNote({texts});
+    this.notRun = h("div", {class: "not-run", dataset: {notRun: ""}});
     this.trouble = h("p", {class: "error general", role: "alert", dataset: {errorFor: ""}});
     this.root = h("div", {class: "mbx", dataset: {ready: "false", seq: "0"}},
       this.header.node,
       h("div", {class: "columns"},
         this.map.node,
-        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.inspector.dock, this.stage.reading, this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.bridge.node, this.studio.node, this.ledger.node),
+        h("div", {class: "centre", role: "region", "aria-label": texts.stage}, this.notRun, this.trouble, this.stage.head, this.tokens.list, this.slices.node, this.board.node, this.legend.node, this.pathNote.node, this.inspector.dock, this.stage.reading, h("button", {type: "button", class: "link to-studio", dataset: {act: "to-studio"}, onclick: act.studio}, texts.studio), this.figures.node, ...this.trials.map(t => t.node), this.quiz.node, this.stage.code, this.effects.node, this.bridge.node, this.studio.node, this.ledger.node),
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
@@ -184,6 +190,7 @@ class Page {
   /** To another model, or back to an earlier one: its sizes take the place of what stands in the fields. */
   travel(change) {
     this.controls.release();
+    this.switches.release();
     this.set(change);
   }
 
@@ -231,6 +238,7 @@ class Page {
   paint(answer, newest) {
     const {state} = this, moved = newest && this.stage.current !== undefined && this.stage.current !== answer.stage;
     setText(this.trouble, "");
+    this.notRun.replaceChildren();
     this.root.classList.remove("stale");
     this.controls.complain({});
     if (newest) {
@@ -251,7 +259,9 @@ class Page {
     if (newest) this.board.accept();
     this.inspector.update(this.state.select ? answer.inspect : null, newest);
     this.slices.update(answer);
-    this.root.classList.toggle("edited", answer.edits.length + answer.switches.length > 0);
+    const edited = answer.edits.length + answer.switches.length > 0, first = edited && !this.root.classList.contains("edited");
+    this.root.classList.toggle("edited", edited);
+    if (first) requestAnimationFrame(() => this.board.uncover()); // on a phone the tools of an edit come over the page
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));
     this.quiz.look(answer.stage);
@@ -262,7 +272,8 @@ class Page {
     this.walk.update(answer);
     this.figures.update(answer.figures);
     this.ledger.update(answer.ledger);
-    this.notes.update(answer.unlinked ? [...answer.notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : answer.notes);
+    const notes = this.pathNote.take(answer.notes, answer.stage);
+    this.notes.update(answer.unlinked ? [...notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : notes);
     if (moved) this.stage.land(this.covered());
     this.inherit();
     this.root.dataset.seq = answer.seq;
@@ -284,8 +295,19 @@ class Page {
       else if (!(name.startsWith("edits.") && edit && this.board.refuse(edit, message))) general.push(message);
     }
     setText(this.trouble, general.join(" "));
+    this.leadTo(this.controls.wrong(errors));
     this.root.classList.add("stale");
     this.root.dataset.ready = "true";
+  }
+
+  /** Above the greyed stage, the way to a field whose text was refused. */
+  leadTo(field) {
+    const go = () => {
+      this.root.classList.remove("no-side");
+      field.input.focus({preventScroll: true});
+      field.input.scrollIntoView({behavior: "instant", block: "center"});
+    };
+    this.notRun.replaceChildren(...(field ? [h("button", {type: "button", onclick: go}, this.texts.not_run.replace("{field}", field.name))] : []));
   }
 
   /** An answer is overdue, or came at last. */
@@ -302,9 +324,9 @@ class Page {
   }
 
   toLedger() {
-    const title = this.ledger.node.querySelector("h2"), calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    title.scrollIntoView({behavior: calm ? "auto" : "smooth", block: "start"});
+    const title = this.ledger.node.querySelector("h2");
     title.focus({preventScroll: true});
+    land(title);
   }
 
   /** Beside the matrices the panel opens and closes; below them (a narrow window) the way leads there. */
@@ -317,7 +339,7 @@ class Page {
 
   toPanel() {
     this.root.classList.remove("no-side");
-    this.side.scrollIntoView({behavior: "instant", block: "start"});
+    land(this.side);
     this.side.focus({preventScroll: true});
   }
 }

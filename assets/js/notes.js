@@ -1,15 +1,34 @@
 // Short notes over the page: each comes once, and goes by itself or when what it says has ended.
 
-import {CROSS, h, icon} from "./dom.js";
+import {CROSS, h, icon, setText} from "./dom.js";
 
 const SHOWN_MS = 8000;
+const STAGES = [4, 5]; // where attention is computed
 const AGAIN_MS = 2000; // when somebody is still reading
+
+/** A quiet line below the legend: that a number set by hand changes how attention is computed. */
+export class PathNote {
+  constructor({texts}) {
+    this.words = texts.note_explicit;
+    this.node = h("p", {class: "path-note", role: "status"});
+  }
+
+  /** Takes its note out of what holds now. It comes once, for what was done on this page, and at the stages it is about. */
+  take(notes, stage) {
+    const holds = notes.includes(this.words), began = holds && this.held === false;
+    this.held = holds;
+    if (began && !this.told) this.telling = this.told = true;
+    if (!holds) this.telling = false;
+    setText(this.node, this.telling && STAGES.includes(stage) ? this.words : "");
+    return notes.filter(note => note !== this.words);
+  }
+}
 
 /** Notes lie over the page, so that their coming and going moves nothing, and let every click through. */
 export class Notes {
   constructor({texts}) {
     // These tell of a state, and go with it. The others tell of what happened once.
-    Object.assign(this, {texts, standing: new Set([texts.note_explicit, texts.note_flash]), said: [], shown: [], pointer: [-1, -1]});
+    Object.assign(this, {texts, standing: new Set([texts.note_flash]), said: [], shown: [], pointer: [-1, -1]});
     this.node = h("div", {class: "notes", role: "status"});
     document.addEventListener("pointermove", event => { this.pointer = [event.clientX, event.clientY]; }, {passive: true});
   }

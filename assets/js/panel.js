@@ -1,19 +1,11 @@
 // A quantity or weight on the page: its caption, its slices as grids or heatmaps, what is wrong with a typed text.
 
-import {h, setHtml, setText} from "./dom.js";
+import {fading, h, setHtml, setText} from "./dom.js";
 import {Grid} from "./grid.js";
 import {Heat} from "./heat.js";
 import {short} from "./format.js";
 
 const MANY = 9; // columns; beyond it cells are smaller where room is scarce
-
-/** Say at a scrolling box which of its edges hide something, for a fade. */
-const resized = new ResizeObserver(entries => entries.forEach(({target}) => edges(target)));
-function edges(node) {
-  const after = node.scrollWidth - node.clientWidth - node.scrollLeft, more = [node.scrollLeft > 1 && "left", after > 1 && "right"].filter(Boolean).join(" ");
-  if (more) node.dataset.more = more;
-  else delete node.dataset.more;
-}
 
 /** What must be equal for a panel to be written to in place. */
 export const signature = panel =>
@@ -39,10 +31,7 @@ export class Panel {
         h("div", {class: `slice${slice.cols > MANY && panel.kind === "grid" ? " dense" : ""}`}, slice.label ? h("span", {class: "slice-label"}, slice.label) : null, this.slices[n].node))),
       h("div", {class: "panel-foot"}, h("span", {title: texts.order_hint}, order), this.range, panel.note ? h("span", {}, panel.note) : null),
       this.errors);
-    for (const box of this.node.querySelectorAll(".slice")) {
-      box.addEventListener("scroll", () => edges(box), {passive: true});
-      resized.observe(box);
-    }
+    this.node.querySelectorAll(".slice").forEach(fading);
   }
 
   update(panel, compare) {

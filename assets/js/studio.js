@@ -2,6 +2,7 @@
 
 import {h, setHtml, setText} from "./dom.js";
 import {fold} from "./fold.js";
+import {land} from "./land.js";
 import {Progress} from "./studio_progress.js";
 import {VIEWS} from "./studio_views.js";
 import {Wire} from "./wire.js";
@@ -41,7 +42,7 @@ export class Studio {
   /** From the bar on top. */
   show() {
     this.node.open = true;
-    this.node.scrollIntoView({behavior: "instant", block: "start"});
+    land(this.node);
     this.node.querySelector("summary").focus({preventScroll: true});
     this.look();
   }
@@ -114,7 +115,10 @@ export class Studio {
     this.update();
     const given = this.progress.done(exercise)?.answer;
     if (given !== undefined) this.check(given, false); // answered once: shown again, not asked again
-    if (this.focus) this.title.focus();
+    if (this.focus) {
+      this.title.focus({preventScroll: true});
+      land(this.sheet);
+    }
     this.focus = false;
   }
 

@@ -13,9 +13,9 @@ const READ = {4: ["k_rot", "present_k"], 5: ["v", "present_v"]};
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Walk {
-  /** map, board: of the page; choose(stage). */
-  constructor({map, board, texts, choose}) {
-    Object.assign(this, {map, board, texts, choose, on: false, playing: false, token: null, speed: 1, stage: 1, bands: new Map()});
+  /** root() -> the page's element; map, board: of the page; choose(stage). */
+  constructor({root, map, board, texts, choose}) {
+    Object.assign(this, {root, map, board, texts, choose, on: false, playing: false, token: null, speed: 1, stage: 1, bands: new Map()});
     this.play = h("button", {type: "button", class: "bare walk-play", dataset: {act: "walk"}, onclick: () => this.toggle()});
     this.tokens = h("select", {class: "walk-token", "aria-label": texts.walk_token_hint, title: texts.walk_token_hint, dataset: {walkToken: ""}, onchange: event => this.follow(Number(event.target.value))});
     this.pace = h("button", {type: "button", class: "walk-speed num", "aria-label": texts.walk_speed, title: texts.walk_speed, dataset: {act: "walk-speed"}, onclick: () => this.faster()});
@@ -143,6 +143,7 @@ export class Walk {
 
   show() {
     this.more.hidden = !this.on;
+    this.root()?.classList.toggle("walking", this.on);
     this.node.dataset.walk = this.playing ? "playing" : this.on ? "paused" : "off";
     const label = this.texts[this.playing ? "walk_pause" : "walk_play"];
     if (this.shown !== this.playing) {

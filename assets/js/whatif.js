@@ -58,10 +58,17 @@ export class Switches {
     if (!wrong) this.act.only("temperature", text ? String(found.x) : null, this.session);
   }
 
+  /** Forget a temperature that was refused: what comes now takes the place of all what-ifs. */
+  release() {
+    setText(this.tauError, "");
+    this.tau.removeAttribute("aria-invalid");
+    this.anew = true;
+  }
+
   showTemperature() {
     const name = [...this.on].find(s => s.startsWith("temperature:"));
     const text = name ? split(name)[1].replace("-", "\u2212") : "";
-    if (document.activeElement === this.tau || this.tauError.textContent || this.tau.value === text) return;
+    if ((document.activeElement === this.tau && !this.anew) || this.tauError.textContent || this.tau.value === text) return;
     this.tau.value = text;
   }
 
@@ -90,6 +97,7 @@ export class Switches {
       node.title = idle ? this.texts.whatif_idle : hint;
     }
     this.showTemperature();
+    this.anew = false;
     setText(this.error, "");
   }
 

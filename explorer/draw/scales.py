@@ -75,8 +75,8 @@ PALETTE: dict[str, Colours] = {
         "on_weak": "#f4f5f7",
         "on_strong": "#0d0f12",
         "signed": _even("#449df0 #2c81cf #2267a6 #214e7a #22374c #1f1f1f #462f1c #6d3f13 #945102 #b86603 #d88027"),
-        "unit": _even("#1f1f1f #1c3635 #0a4f4d #026663 #077d7a #099592 #0eaeaa"),
-        "state": _steps("#4d525c", "#6e7581", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
+        "unit": _even("#242a2b #1f3a39 #0a4f4d #026663 #077d7a #099592 #0eaeaa"),
+        "state": _steps("#0a0b0d", "#6e7581", "#a2a8b4", "#ff6fcf", "#f4f5f7"),
     },
 }
 # How far along its scale a matrix of few cells goes: numbers on its cells must stay readable.

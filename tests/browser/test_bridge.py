@@ -36,7 +36,7 @@ def test_all_six_hold_and_a_change_makes_them_old(open_explorer: Open) -> None:
     page, box = explorer.page, opened(explorer)
     expect(box.locator("[data-point]")).to_have_count(0)
     run_all(box)
-    expect(box.locator("[data-bridge=sum]")).to_have_text("6 of the 6 checks that were run hold; there are 6.")
+    expect(box.locator("[data-bridge=sum]")).to_have_text("6 of 6 checks run; 6 hold.")
     marks = box.locator("[data-point] .bridge-mark").all_inner_texts()
     assert len(marks) >= 25 and set(marks) == {"✓ holds"}
     expect(box.locator("[data-point=repeat_one] .bridge-nearest")).to_have_text("nearest case")
@@ -88,7 +88,7 @@ def test_in_chinese_and_small(open_explorer: Open) -> None:
     explorer = open_explorer("?lang=zh", width=390, height=844)
     box = opened(explorer)
     run_all(box, "✓ 检查成立。")
-    expect(box.locator("[data-bridge=sum]")).to_have_text("已运行的 6 项检查中有 6 项成立；一共 6 项。")
+    expect(box.locator("[data-bridge=sum]")).to_have_text("6 项检查运行了 6 项，成立 6 项。")
     assert explorer.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

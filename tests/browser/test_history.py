@@ -118,22 +118,86 @@ def test_undo_of_a_refused_size_shows_the_last_good_one(explorer: ExplorerPage) 
     explorer.expect_no_errors()
 
 
-def test_a_note_ends_with_what_it_says_or_by_itself(explorer: ExplorerPage) -> None:
+def test_a_note_stays_while_it_is_read_and_then_goes(explorer: ExplorerPage) -> None:
     notes = explorer.page.locator(".notes")
+    with explorer.repaint():
+        explorer.set_field("d_model", "4")
+    expect(notes).to_contain_text("random weights")
+    notes.hover(force=True)
+    explorer.page.wait_for_timeout(9000)
+    expect(notes).to_contain_text("random weights")
+    explorer.page.mouse.move(5, 5)
+    expect(notes).to_be_empty(timeout=4000)
+
+
+def test_a_score_set_by_hand_is_a_quiet_line_once_and_only_where_it_acts(open_explorer: Open) -> None:
+    explorer = open_explorer()
+    page, line = explorer.page, explorer.page.locator(".path-note")
     explorer.stage(5)
     with explorer.repaint():
         explorer.type_cell("probs", (0, 0, 1, 0), "0.25")
-    expect(notes).to_contain_text("step by step")
+    expect(line).to_contain_text("step by step")
+    expect(page.locator(".notes")).to_be_empty()
+    cell = explorer.cell("probs", 0, 0, 1, 0)
+    page.wait_for_timeout(300)
+    x, y = cell.evaluate("c => { const r = c.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }")
+    assert cell.evaluate("(c, at) => document.elementFromPoint(...at) === c", [x, y]), "nothing lies over the cell"
+    explorer.stage(6)
+    expect(line).to_be_empty()
+    explorer.stage(4)
+    expect(line).to_contain_text("step by step")
+    address = page.url
     press(explorer, "ControlOrMeta+z")
-    assert notes.inner_text() == ""
+    expect(line).to_be_empty()
+    press(explorer, "ControlOrMeta+Shift+z")
+    expect(line).to_be_empty()
+    opened = open_explorer("?" + address.split("?")[1])
+    opened.stage(5)
+    expect(opened.page.locator("[data-edit]")).to_have_count(1)
+    expect(opened.page.locator(".path-note")).to_be_empty()
+
+
+def test_escape_gives_back_what_the_cell_had_before_the_visit(explorer: ExplorerPage) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 0, 1)
     with explorer.repaint():
-        explorer.type_cell("probs", (0, 0, 1, 0), "0.5")
-    expect(notes).to_contain_text("step by step")
-    notes.hover(force=True)
-    explorer.page.wait_for_timeout(9000)
-    expect(notes).to_contain_text("step by step")
-    explorer.page.mouse.move(5, 5)
-    expect(notes).to_be_empty(timeout=4000)
+        explorer.type_cell(*X01, "0.5")
+    page.keyboard.press("Tab")
+    with explorer.repaint():
+        explorer.type_cell(*X01, "7")
+    press(explorer, "Escape")
+    expect(cell).to_have_value("0.5")
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 0.5")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("8")
+    press(explorer, "Escape")  # at once, before an answer
+    expect(cell).to_have_value("0.5")
+    expect(explorer.cell("attn_norm", 0, 0, 1)).to_have_value("0.6325")
+
+
+def test_enter_does_not_leave_a_refused_text(explorer: ExplorerPage) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 0, 1)
+    explorer.type_cell(*X01, "abc")
+    page.keyboard.press("Enter")
+    expect(cell).to_be_focused()
+    assert "Esc in the cell" in explorer.expect_error("resid_pre:0,0,1")
+    explorer.cell("resid_pre", 0, 0, 0).click()
+    cell.click()
+    page.keyboard.press("Escape")
+    expect(cell).to_have_value("1")
+    explorer.expect_no_errors()
+
+
+def test_a_click_selects_a_taken_number_and_a_second_one_places_the_caret(explorer: ExplorerPage) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 0, 1)
+    for digit in ("2", "3"):
+        cell.click()
+        with explorer.repaint():
+            page.keyboard.type(digit)
+        expect(cell).to_have_value(digit)
+    page.keyboard.press("Tab")
+    cell.click()
+    cell.click()
+    assert cell.evaluate("c => c.selectionStart === c.selectionEnd")
 
 
 def test_settings_on_a_phone_lead_to_the_panel(open_explorer: Open) -> None:
