@@ -105,8 +105,9 @@ class RotaryEmbedding(nn.Module):
         """
         end, limit = start + count, self.config.max_position_embeddings
         if start < 0 or count < 0 or end > limit:
+            asked = f"position {start} was" if count == 1 else f"positions {start} to {end - 1} were"
             raise ValueError(
-                f"positions {start} to {end - 1} were asked for, but this model has positions 0 to {limit - 1}; "
+                f"{asked} asked for, but this model has positions 0 to {limit - 1}; "
                 "shorten the text or the cache, or raise max_position_embeddings"
             )
         cos, sin = self._tables(end, torch.empty(0, device=device).device)  # "cuda" becomes "cuda:0"

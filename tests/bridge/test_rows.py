@@ -11,7 +11,7 @@ import pytest
 from explorer import PRESETS, Edit, RunSpec, allowance
 from explorer.bridge import ROWS, Row
 from explorer.bridge.case import Case, apart, plain, tolerance
-from explorer.bridge.text import TextError, languages, parse
+from explorer.bridge.text import FOUND, TextError, languages, parse
 from explorer.draw.numbers import WRITER
 from explorer.limits import LIMITS
 from explorer.spec import SpecError
@@ -153,6 +153,28 @@ def test_a_bad_text_is_named() -> None:
         ROWS[0].text().say("none", {})
     with pytest.raises(LookupError, match="no texts of the bridge in 'xx'"):
         ROWS[0].text("xx")
+
+
+@by_key
+def test_what_a_comparison_found_is_said_plainly(row: Row) -> None:
+    phrases = {lang: row.text(lang).phrases for lang in ("en", "zh")}
+    assert list(phrases["en"]) == list(phrases["zh"])
+    assert all(WRITER.fields(phrases["en"][key]) == WRITER.fields(phrases["zh"][key]) for key in phrases["en"])
+    for spec in (SPECS["toy"], SPECS["gqa"], SPECS["one token"], SPECS["cache and padding"]):
+        found = row.check(spec)
+        for point, text, chinese in zip(found.points, row.sentences(found), row.sentences(found, "zh"), strict=True):
+            if wanted := WRITER.fields(row.text().points[point.key]) & FOUND.keys():
+                equal = point.values[FOUND[next(iter(wanted))]] == 0
+                assert equal == ("to the last bit" in text) == ("一位不差" in chinese), text
+            assert not re.search(r"\b0 of (the|its|largest)|than 0 of", text) or point.key == "start", text
+
+
+def test_what_differs_is_said_too() -> None:
+    attention, decode = ROWS[1].text(), ROWS[2].text()
+    said = attention.say("repeat", {"shape": "a", "repeated": "b", "times": 2, "wrong": 2, "all": 4})
+    assert said.endswith("2 of the 4 heads differ, and none may.")
+    said = decode.say("cache", {"before": "a", "after": "b", "changed": 1})
+    assert said.endswith("Of keys and values, 1 of 2 tensors changed in what they held before, and none may.")
 
 
 def test_what_comes_from_outside_is_escaped() -> None:

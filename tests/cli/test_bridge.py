@@ -23,7 +23,7 @@ def test_one_that_fails_is_an_exit_status(capsys: pytest.CaptureFixture[str], mo
     finished.clear()
     assert main(["bridge", "--preset", "gqa", "--row", "1", "2", "--seed", "41"]) == 1
     out = capsys.readouterr().out
-    assert "holds  1 Config" in out and "FAILS  2 Attention" in out and "Heads that differ" in out and "2 of 4" in out
+    assert "holds  1 Config" in out and "FAILS  2 Attention" in out and "2 of the 4 heads differ" in out
     finished.clear()
 
 

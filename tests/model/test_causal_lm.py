@@ -177,7 +177,7 @@ class TestTables:
         model = model_of(tiny(max_position_embeddings=8))
         with torch.no_grad():
             cache = model(tokens(1, 8), use_cache=True).past_key_values
-        with pytest.raises(ValueError, match="positions 8 to 8 were asked for, but this model has positions 0 to 7"):
+        with pytest.raises(ValueError, match="position 8 was asked for, but this model has positions 0 to 7"):
             model(tokens(1, 1), past_key_values=cache)
 
 
