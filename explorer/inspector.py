@@ -223,12 +223,11 @@ def _latex_sum(terms: tuple[Expr, ...], over: str) -> str:
 
 
 def _indexed(base: str, index: list[str]) -> str:
+    """A symbol with an index; one with a subscript of its own stands in parentheses, or γ₁ at 0 would read as γ₁₀."""
     where = ",".join(index)
-    if "_" in base or "^" in base or "\\odot" in base or "(" in base:
-        return (
-            rf"{{\left({base}\right)}}_{{{where}}}" if "\\odot" in base or "(" in base else rf"{{{base}}}_{{{where}}}"
-        )
-    return rf"{base}_{{{where}}}"
+    if any(mark in base for mark in ("_", "\\odot", "(")):
+        return rf"{{\left({base}\right)}}_{{{where}}}"
+    return rf"{{{base}}}_{{{where}}}" if "^" in base else rf"{base}_{{{where}}}"
 
 
 _NUMBER_SYMBOLS = {

@@ -1,6 +1,7 @@
 """The cell inspector: equation, tree of terms, contributing cells, and the check against the block."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -128,9 +129,20 @@ def test_wrong_names_and_cells_are_refused():
 
 def test_the_symbolic_equation_sums_over_the_axis_that_is_mixed():
     text = inspect(run(PRESETS["capstone"]), "q", (0, 1, 2, 3)).mathml
-    assert mathml(r"\sum_{d} \bar X_{0,2,d}\,{W_Q}_{7,d}")[-60:] in text
+    assert mathml(r"\sum_{d} \bar X_{0,2,d}\,{\left(W_Q\right)}_{7,d}")[-60:] in text
 
 
 def test_every_symbol_can_be_drawn():
     for declared in (*QUANTITIES.values(), *WEIGHTS.values()):
         assert "<math" in mathml(declared.latex)
+
+
+def test_a_symbol_s_own_subscript_is_no_part_of_the_index() -> None:
+    trace = run(RunSpec(T=3, d_model=4, h=2, weights="random"))
+    for name, index, shown in (
+        ("attn_norm", (0, 1, 0), r"{\left(\gamma_1\right)}_{0}"),
+        ("attn_out", (0, 1, 2), r"{\left(O_{\text{attn}}\right)}_{0,1,2}"),
+        ("q_rot", (0, 1, 2, 0), r"Q'_{0,1,2,0}"),
+    ):
+        inner = re.search(r"<mrow>(.*)</mrow>", mathml(shown))
+        assert inner and inner[1] in inspect(trace, name, index).mathml, name

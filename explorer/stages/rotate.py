@@ -16,6 +16,7 @@ from explorer.stages.look import Array, Look
 from explorer.stages.mathml import K_HAT, K_ROT, Q_HAT, Q_ROT, equation, gap, op, row, sub, sup, sym, transposed
 from explorer.stages.source import Lines
 
+ZERO = 1e-12  # nobody turns by so little: a smaller cosine or sine is what rounding leaves of 0
 R_M, R_N = sub(sym("R"), sym("m")), sub(sym("R"), sym("n"))
 SMALL_Q, SMALL_K = sym("q", "q"), sym("k", "k")
 R_BETWEEN = sub(sym("R"), row(sym("n"), op("−"), sym("m")))
@@ -45,7 +46,16 @@ def describe(look: Look) -> dict[str, Any]:
         "pairs": half > 1,
         "last": half - 1,
         "last_angle": float(np.degrees(look.angles[look.t, -1])),
+        "leftover": leftover(look) != 0,
+        "left": leftover(look),
     }
+
+
+def leftover(look: Look) -> float:
+    """A cosine or sine of the run that is 0 but for rounding, 0.0 where there is none."""
+    tables = np.concatenate([np.asarray(look.trace[name], dtype=np.float64) for name in ("rope_cos", "rope_sin")])
+    found = tables[(tables != 0) & (np.abs(tables) < ZERO)]
+    return float(found[0]) if found.size else 0.0
 
 
 def turned(pair: Array, angle: float) -> Array:

@@ -206,3 +206,15 @@ def test_prose_numbers_are_finite_words_even_after_an_overflow() -> None:
     assert "+ (3e38, " in said(7, SPECS["overflow"], t=0)
     assert "= (∞, " in said(7, SPECS["overflow"], t=0)
     assert "NaN" in said(8, SPECS["overflow"], t=0)
+
+
+def test_what_rounding_leaves_of_0_is_explained_where_it_is_shown() -> None:
+    assert "cos(π/2), reads 6.123e−17 here: π/2 can only be stored rounded" in said(3, RunSpec())
+    assert "reads" not in said(3, RunSpec(T=1)), "position 0 has an exact sine of 0"
+    for spec in (RunSpec(angle_step=1.0), RunSpec(T=8, d_model=8, h=2, weights="random")):
+        assert "stored rounded" not in said(3, spec)
+    assert "6.123e−17" in " ".join(STAGES[2].facts(run(RunSpec()), lang="zh"))
+
+
+def test_the_largest_hidden_feature_is_named_in_a_sentence() -> None:
+    assert re.search(r"The largest of them is number \d: there the gate SiLU\(", said(8, RunSpec()))

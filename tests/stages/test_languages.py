@@ -186,7 +186,7 @@ def test_equations_speak_the_language() -> None:
 @pytest.mark.parametrize("name", ["capstone", "experts", "cache and padding", "many edits", "all hidden"])
 def test_nothing_on_a_stage_is_left_in_english(name: str) -> None:
     """Words of Latin letters that are neither names, symbols nor code stand out in Chinese text."""
-    names = "RMSNorm|RMS|RoPE|MiniMind|SiLU|SwiGLU|Softmax|softmax|LayerNorm|NaN|attn|next|model"
+    names = "RMSNorm|RMS|RoPE|MiniMind|SiLU|SwiGLU|Softmax|softmax|LayerNorm|NaN|attn|next|model|cos"
     known = re.compile(rf"(?<![A-Za-z])(?:{names})(?![A-Za-z])")
     trace = run(SPECS[name])
     for stage in STAGES:
