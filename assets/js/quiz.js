@@ -6,13 +6,14 @@ import {Part} from "./part.js";
 
 /** One question; said(right, first try) after each answer. */
 class Question {
-  constructor({kind, about, index, text, options, answer, why}, texts, said) {
+  constructor({kind, about, index, text, options, answer, why, hint}, texts, said) {
     Object.assign(this, {about, index, answer, texts, said, kind, solved: false, tries: 0});
     this.key = JSON.stringify([text, options, answer]);
     this.buttons = options.map((option, n) => h("button", {type: "button", class: "answer", dataset: {answer: n}, html: option, onclick: () => this.take(n)}));
     this.verdict = h("p", {class: "verdict", role: "status"});
     this.why = h("p", {class: "why", hidden: true, html: why});
-    this.node = h("li", {dataset: {question: kind}}, h("p", {class: "asks", html: text}), h("div", {class: "answers"}, ...this.buttons), this.verdict, this.why);
+    this.hint = h("p", {class: "quiet", hidden: true, html: hint, dataset: {hint: ""}});
+    this.node = h("li", {dataset: {question: kind}}, h("p", {class: "asks", html: text}), h("div", {class: "answers"}, ...this.buttons), this.verdict, this.hint, this.why);
   }
 
   take(n) {
@@ -25,6 +26,7 @@ class Question {
     else this.buttons.find(button => !button.disabled)?.focus(); // a button that goes dead would drop the focus
     setText(this.verdict, this.texts[this.solved ? "quiz_right" : "quiz_wrong"]);
     this.why.hidden = !this.solved;
+    this.hint.hidden = this.solved;
     this.said();
   }
 }

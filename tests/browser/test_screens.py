@@ -59,3 +59,58 @@ def test_every_width_between_a_phone_and_a_desktop_holds_the_bar(
             ".some(b => b.getBoundingClientRect().right > innerWidth || b.getBoundingClientRect().left < 0)"
         )
         assert not cut, width
+
+
+def test_a_focused_cell_fits_all_its_digits(explorer: ExplorerPage) -> None:
+    cell = explorer.cell("resid_pre", 0, 0, 0)
+    for text in ("1.2649108", "0.99999994", "-0.123456789"):
+        with explorer.repaint():
+            explorer.type_cell("resid_pre", (0, 0, 0), text)
+        assert cell.evaluate("c => c.scrollWidth <= c.clientWidth"), text
+
+
+def test_on_a_phone_a_typed_cell_is_not_covered(open_explorer: Callable[..., ExplorerPage]) -> None:
+    explorer = open_explorer("?stage=5", width=390, height=844)
+    for index in ((0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 1, 1)):
+        with explorer.repaint():
+            explorer.type_cell("probs", index, "0.7")
+        explorer.page.wait_for_timeout(300)
+        seen = "c => { const r = c.getBoundingClientRect(), at = [r.x + 8, r.y + 3, r.x + 8, r.bottom - 3];"
+        seen += " return [0, 2].every(n => document.elementFromPoint(at[n], at[n + 1]) === c); }"
+        assert explorer.cell("probs", *index).evaluate(seen), index
+
+
+def test_on_a_phone_a_wide_figure_shows_that_it_goes_on(open_explorer: Callable[..., ExplorerPage]) -> None:
+    box = open_explorer(width=390, height=844).page.locator(".figures .figure-box").first
+    box.scroll_into_view_if_needed()
+    expect(box.locator("svg").first).to_be_visible()
+    expect(box).to_have_attribute("data-more", "right")
+    box.evaluate("box => { box.scrollLeft = 1000; }")
+    expect(box).to_have_attribute("data-more", "left")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_a_refused_size_is_named_above_the_stage(
+    open_explorer: Callable[..., ExplorerPage], width: int, height: int
+) -> None:
+    explorer = open_explorer(width=width, height=height)
+    lead = explorer.page.locator("[data-not-run] button")
+    explorer.set_field("h", "3")
+    expect(lead).to_have_text("Not run: see the message beside h")
+    explorer.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    lead.click()
+    expect(explorer.field("h")).to_be_focused()
+    expect(explorer.field("h")).to_be_in_viewport()
+    with explorer.repaint():
+        explorer.set_field("h", "1")
+    expect(lead).to_have_count(0)
+
+
+@pytest.mark.parametrize("stage", [1, 5])
+def test_the_ledger_is_reached_whatever_is_drawn_on_the_way(
+    open_explorer: Callable[..., ExplorerPage], stage: int
+) -> None:
+    page = open_explorer(f"?stage={stage}").page
+    page.locator("[data-act=table]").click()
+    page.wait_for_timeout(1800)
+    assert page.locator(".ledger h2").evaluate("h => h.getBoundingClientRect().top") == pytest.approx(72, abs=4)

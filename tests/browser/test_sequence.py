@@ -144,6 +144,16 @@ def test_a_link_opens_in_present_mode(open_explorer: Callable[..., ExplorerPage]
     assert address(explorer.page)["present"] == ["1"]
 
 
+def test_what_stops_the_walk_stays_in_sight(open_explorer: Callable[..., ExplorerPage]) -> None:
+    page = open_explorer("?stage=3").page
+    page.locator("[data-act=walk]").click()
+    page.wait_for_function("scrollY > 0")  # it brings the row that comes out into sight
+    expect(page.locator("h1")).to_be_in_viewport(ratio=1)
+    page.locator("[data-act=walk]").click(timeout=1500)
+    expect(page.locator("[data-walk]")).to_have_attribute("data-walk", "paused")
+    page.locator("[data-act=walk-end]").click()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_starting_the_walk_moves_nothing(open_explorer: Callable[..., ExplorerPage], width: int) -> None:
     page = open_explorer("?stage=2", width=width, height=800).page

@@ -47,6 +47,7 @@ def onward(page: Page, box: Locator, n: int) -> None:
         page.keyboard.press("Enter")
         expect(box.locator(f"[data-exercise={NAMES[n + 1]}]")).to_have_attribute("aria-current", "step")
         expect(box.locator("h3")).to_be_focused()
+        expect(box.locator("h3")).to_be_in_viewport()
 
 
 def type_into(page: Page, names: list[str], texts: list[str]) -> None:
@@ -265,6 +266,13 @@ def test_from_the_bar_and_not_in_present_mode(explorer: ExplorerPage) -> None:
     expect(page.locator("[data-stage='1']")).to_have_attribute("aria-current", "step")
     page.locator("[data-act=present]").click()
     expect(box).to_be_hidden()
+
+
+def test_a_phone_has_its_way_there_below_the_stage(open_explorer: Open) -> None:
+    page = open_explorer(width=390, height=844).page
+    page.locator("[data-act=to-studio]").click()
+    expect(page.locator("[data-studio=''] > summary")).to_be_in_viewport()
+    expect(page.locator("[data-studio=''] h3")).to_be_visible()
 
 
 def test_memory_that_holds_nonsense_is_no_hindrance(explorer: ExplorerPage) -> None:

@@ -117,6 +117,43 @@ def test_temperature_keeps_what_is_typed_and_says_what_is_wrong(explorer: Explor
     assert explorer.texts() == before and in_force(explorer) == []
 
 
+@pytest.mark.parametrize("how", ["preset", "remove all", "undo"])
+def test_a_refused_temperature_goes_with_the_what_ifs(explorer: ExplorerPage, how: str) -> None:
+    page, field = explorer.page, explorer.page.locator('[data-switch-value="temperature"]')
+    with explorer.repaint():
+        field.fill("0.5")
+    field.fill("hot")
+    assert explorer.expect_error("temperature")
+    with explorer.repaint():
+        if how == "preset":
+            page.locator("[data-preset=gqa]").click()
+        elif how == "undo":
+            page.locator("[data-act=undo]").click()
+        else:
+            page.locator(".edit-bar .link").last.click()
+    expect(explorer.error("temperature")).to_be_empty()
+    expect(field).to_have_value("")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_pressed_keeps_its_colours_under_the_pointer(open_explorer: Open, theme: str) -> None:
+    explorer = open_explorer(f"?__theme={theme}")
+    page = explorer.page
+    with explorer.repaint():
+        page.locator("[data-switch=no_mask]").click()
+    page.locator("[data-act=studio]").click()
+    expect(page.locator(".studio-step[aria-current=step]")).to_be_visible()
+    for selector in ("[data-switch=no_mask]", ".studio-step[aria-current=step]"):
+        button = page.locator(selector)
+        page.mouse.move(2, 2)
+        page.wait_for_timeout(300)
+        colours = "b => [getComputedStyle(b).color, getComputedStyle(b).backgroundColor].join()"
+        before = button.evaluate(colours)
+        button.hover()
+        page.wait_for_timeout(300)
+        assert button.evaluate(colours) == before, selector
+
+
 def test_heads_are_chosen_by_number_and_left_when_they_are_gone(open_explorer: Open) -> None:
     explorer = open_explorer(CAPSTONE + "&stage=5")
     expect(chip(explorer, "expert:0")).to_have_count(0)
