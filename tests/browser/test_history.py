@@ -140,7 +140,9 @@ def test_a_score_set_by_hand_is_a_quiet_line_once_and_only_where_it_acts(open_ex
     expect(page.locator(".notes")).to_be_empty()
     cell = explorer.cell("probs", 0, 0, 1, 0)
     page.wait_for_timeout(300)
-    x, y = cell.evaluate("c => { const r = c.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }")
+    x, y = cell.evaluate(
+        "c => { const r = c.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }"
+    )
     assert cell.evaluate("(c, at) => document.elementFromPoint(...at) === c", [x, y]), "nothing lies over the cell"
     explorer.stage(6)
     expect(line).to_be_empty()
