@@ -20,7 +20,7 @@ LEFT_OUT = ("stage",)
 
 
 def quiz(asked: Asked, given: Any, lang: str) -> dict[str, Any]:
-    """{"stage", "questions": [{"kind", "about", "index", "text", "options", "answer", "why"}]}; texts are HTML.
+    """{"stage", "questions": [{"kind", "about", "index", "text", "options", "answer", "why", "hint"}]}; texts are HTML.
 
     given: {"seed": which of the possible questions}; the same seed asks the same in every language.
     """

@@ -142,6 +142,17 @@ def test_seen_keys_are_counted_one_by_one() -> None:
         assert int(right(q)) == len([j for j in range(trace.sizes["Tk"]) if pads <= j <= t]), (name, q)
 
 
+def test_a_hint_for_who_is_wrong() -> None:
+    for name, _, q in every():
+        assert plain(q.hint).endswith(("?", ".")) and plain(q.hint) != plain(q.why), (name, q)
+        assert not re.search(r"[{}]|None", plain(q.hint)), q
+        if q.kind in ("value", "seen"):
+            assert right(q) not in re.findall(r"−?[\d.]+", plain(q.hint)), "a hint is no answer"
+    found = [q for seed in range(40) for q in asked(run(RunSpec()), seed=seed) if q.kind == "axis"]
+    masked = next(q for q in found if q.about == "masked_scores")
+    assert re.match(r"The sum over d_h belongs to S\b", plain(masked.hint))
+
+
 def test_the_toy_by_hand() -> None:
     found = {(q.kind, q.about, q.index): right(q) for seed in range(40) for q in asked(run(RunSpec()), seed=seed)}
     by_hand = {
@@ -181,6 +192,7 @@ def test_languages_ask_the_same(name: str) -> None:
                 zh.answer,
             )
             assert (zh.text != en.text and zh.why != en.why) or en.kind == "value"
+            assert zh.hint != en.hint and re.search(r"[一-鿿]", zh.hint)
             if en.kind in ("shape", "value", "seen"):
                 assert en.options == zh.options
             assert re.search(r"[一-鿿]", zh.text)

@@ -81,7 +81,7 @@ def _value(asker: Asker, name: str, index: tuple[int, ...], expression: Expr, gi
     cell = f"{asker.symbol(name)}[{', '.join(map(str, index))}]"
     text = asker.say("value", given=asker.listed(told), cell=cell, title=asker.title(name))
     why = asker.say("value.why", calculation=calculation(expression, lookup), value=number(right))
-    return Draft(name, text, number(right), _wrong_values(asker, name, index, expression), why, index)
+    return Draft(name, text, number(right), _wrong_values(asker, name, index, expression), why, asker.say("value.hint"), index)
 
 
 def _clean(x: float, scale: float = 1e-12) -> float:
@@ -161,4 +161,5 @@ def seen(asker: Asker) -> Draft | None:
     told = {"keys": keys, "future": future, "padded": hidden - future, "seen": right}
     query = escape(str(look.tokens.called(look.past + t)), quote=False)
     text = asker.say("seen", query=query, b=look.b)
-    return Draft("masked_scores", text, str(right), map(str, wrong), asker.say("seen.why", **told))
+    why, hint = asker.say("seen.why", **told), asker.say("seen.hint")
+    return Draft("masked_scores", text, str(right), map(str, wrong), why, hint)

@@ -33,7 +33,8 @@ class Question:
 
     kind:    "shape", "axis", "stage", "seen" or "value"
     about:   the quantity; index: the cell asked about, () where it is the whole quantity
-    text, options, why: HTML; answer: which option is right, from 0; why: one sentence that explains it
+    text, options, why, hint: HTML; answer: which option is right, from 0; why: one sentence that explains it;
+             hint: what to look at after a wrong answer
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Question:
     options: tuple[str, ...]
     answer: int
     why: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Draft:
     right: str
     wrong: Iterable[str]
     why: str
+    hint: str
     index: tuple[int, ...] = ()
 
 
@@ -132,4 +135,6 @@ def shuffled(draft: Draft, kind: str, asker: Asker) -> Question | None:
         return None
     asker.chance.shuffle(options)
     answer = options.index(draft.right)
-    return Question(kind, asker.stage, draft.about, draft.index, draft.text, tuple(options), answer, draft.why)
+    return Question(
+        kind, asker.stage, draft.about, draft.index, draft.text, tuple(options), answer, draft.why, draft.hint
+    )  # fmt: skip

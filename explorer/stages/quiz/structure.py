@@ -28,7 +28,8 @@ def shape(asker: Asker) -> Draft:
     right = _times(sizes[letter] for letter in axes)
     why = asker.say("shape.why", axes=_times(axis_symbol(letter) for letter in axes), shape=right)
     text = asker.say("shape", symbol=asker.symbol(name), title=asker.title(name))
-    return Draft(name, text, right, _wrong_shapes(axes, sizes, asker.chance), why)
+    hint = asker.say("shape.hint", count=len(axes))
+    return Draft(name, text, right, _wrong_shapes(axes, sizes, asker.chance), why, hint)
 
 
 def _times(parts: Iterable[Any]) -> str:
@@ -80,7 +81,18 @@ def axis(asker: Asker) -> Draft | None:
     others = [other for other in SUMMED if other != letter]
     asker.chance.shuffle(others)
     text = asker.say("axis", symbol=asker.symbol(name), title=asker.title(name))
-    return Draft(name, text, _axis_option(asker, letter), (_axis_option(asker, x) for x in others), why)
+    wrong = (_axis_option(asker, x) for x in others)
+    return Draft(name, text, _axis_option(asker, letter), wrong, why, _axis_hint(asker, name, letter))
+
+
+def _axis_hint(asker: Asker, name: str, letter: str) -> str:
+    """Where no sum runs, the one that is easily taken for it: that of the quantity which this one is made from."""
+    sources = [source for source in QUANTITIES[name].inputs if source in QUANTITIES and QUANTITIES[source].mixes]
+    if letter or not sources:
+        return asker.say("axis.hint")
+    source = sources[0]
+    return asker.say("axis.hint.before", summed=axis_symbol(QUANTITIES[source].mixes), source=asker.symbol(source),
+                     symbol=asker.symbol(name))  # fmt: skip
 
 
 def _axis_option(asker: Asker, letter: str) -> str:
@@ -99,7 +111,7 @@ def stage(asker: Asker) -> Draft:
     shown = asker.listed(asker.symbol(x) for x in inputs or QUANTITIES[name].inputs)
     text = asker.say("stage", symbol=asker.symbol(name), title=asker.title(name))
     why = asker.say("stage.why", number=asker.stage, inputs=shown)
-    return Draft(name, text, _stage_option(asker, asker.stage), (_stage_option(asker, n) for n in near), why)
+    return Draft(name, text, _stage_option(asker, asker.stage), (_stage_option(asker, n) for n in near), why, asker.say("stage.hint"))
 
 
 def _stage_option(asker: Asker, number: int) -> str:
