@@ -81,7 +81,8 @@ def _value(asker: Asker, name: str, index: tuple[int, ...], expression: Expr, gi
     cell = f"{asker.symbol(name)}[{', '.join(map(str, index))}]"
     text = asker.say("value", given=asker.listed(told), cell=cell, title=asker.title(name))
     why = asker.say("value.why", calculation=calculation(expression, lookup), value=number(right))
-    return Draft(name, text, number(right), _wrong_values(asker, name, index, expression), why, asker.say("value.hint"), index)
+    wrong = _wrong_values(asker, name, index, expression)
+    return Draft(name, text, number(right), wrong, why, asker.say("value.hint"), index)
 
 
 def _clean(x: float, scale: float = 1e-12) -> float:

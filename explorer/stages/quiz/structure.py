@@ -111,7 +111,8 @@ def stage(asker: Asker) -> Draft:
     shown = asker.listed(asker.symbol(x) for x in inputs or QUANTITIES[name].inputs)
     text = asker.say("stage", symbol=asker.symbol(name), title=asker.title(name))
     why = asker.say("stage.why", number=asker.stage, inputs=shown)
-    return Draft(name, text, _stage_option(asker, asker.stage), (_stage_option(asker, n) for n in near), why, asker.say("stage.hint"))
+    wrong = (_stage_option(asker, n) for n in near)
+    return Draft(name, text, _stage_option(asker, asker.stage), wrong, why, asker.say("stage.hint"))
 
 
 def _stage_option(asker: Asker, number: int) -> str:
