@@ -218,11 +218,19 @@ class UnknownName(KeyError):
         return str(self.args[0])
 
 
-def unknown_name(name: str, known: list[str]) -> UnknownName:
-    """The error to raise for `name`, with what was probably meant."""
+def unknown_name(name: str, known: list[str], listed: bool = True) -> UnknownName:
+    """The error to raise for `name`, with what was probably meant. listed: it names all known, else says where they are."""
     asked = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     near = get_close_matches(asked, known, n=3, cutoff=0.5)
     hint = say(" Did you mean {near}?", near=either(*map(repr, near))) if near else ""
+    if not listed:
+        return UnknownName(
+            say(
+                "No quantity or weight is named {asked!r}.{hint} The shape ledger lists every quantity, and each stage "
+                "shows its weights.",
+                asked=asked, hint=hint,
+            )
+        )  # fmt: skip
     return UnknownName(
         say(
             "No quantity or weight is named {asked!r}.{hint} Known: {known}.",
@@ -248,4 +256,4 @@ def weight_of(name: str) -> Weight:
         base = WEIGHTS[f"mlp.{part}_proj.weight"]
         latex = f"{base.latex}^{{({number})}}"
         return Weight(name, base.stage, base.axes, latex, f"expert {number}: {base.title}", base.role)
-    raise unknown_name(name, [*QUANTITIES, *WEIGHTS])
+    raise unknown_name(name, [*QUANTITIES, *WEIGHTS], listed=False)

@@ -7,6 +7,7 @@ Must not know: how a link is written.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -121,6 +122,14 @@ def _decode_view(rest: dict[str, str], spec: RunSpec, notes: list[str]) -> View:
             continue
         try:
             values |= readers[key](text)
+        except _OutOfRange as error:
+            low, high = error.args
+            notes.append(
+                say(
+                    "The link's {key} = {value} does not fit here: it goes from {low} to {high}. It was ignored.",
+                    key=key, value=shown(text), low=low, high=high,
+                )
+            )  # fmt: skip
         except ValueError:
             notes.append(
                 say("The link's {key} = {value} does not fit here. It was ignored.", key=key, value=shown(text))
@@ -128,10 +137,16 @@ def _decode_view(rest: dict[str, str], spec: RunSpec, notes: list[str]) -> View:
     return View(**values)
 
 
+class _OutOfRange(ValueError):
+    """Not a whole number between the two that this holds."""
+
+
 def _within(text: str, low: int, high: int) -> int:
-    if not low <= (number := _whole(text)) <= high:
-        raise ValueError(text)
-    return number
+    """Raises ValueError, which names the range where there is one."""
+    with suppress(ValueError):
+        if low <= (number := _whole(text)) <= high:
+            return number
+    raise _OutOfRange(low, high) if low <= high else ValueError(text)
 
 
 def _decode_idle(text: str, spec: RunSpec) -> tuple[str, ...]:

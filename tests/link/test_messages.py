@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explorer.link import View, decode
+from explorer.messages import in_language
 from explorer.spec import PRESETS, Edit, RunSpec
 
 # Links as they were given out. They are promises: add to them, never change them.
@@ -104,6 +105,22 @@ def test_a_view_that_does_not_fit_is_named(query: str, named: str) -> None:
     assert len(notes) == 1
     assert named in notes[0]
     assert "does not fit here" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "low", "high"),
+    [("stage=99", 1, 8), ("stage=x", 1, 8), ("row=2", 0, 1), ("head=4", 0, 3), ("token=-1", 0, 4), ("present=2", 0, 1)],
+)
+def test_what_is_out_of_range_is_told_the_range(query: str, low: int, high: int) -> None:
+    _, _, notes = decode("B=2&T=5&d=8&h=4&w=random&" + query)
+    assert len(notes) == 1 and f"does not fit here: it goes from {low} to {high}. It was ignored." in notes[0]
+    assert f"它应在 {low} 到 {high} 之间" in in_language(notes[0], "zh")
+
+
+def test_an_unknown_quantity_is_answered_with_what_is_near() -> None:
+    _, _, notes = decode("v=1&e=prob@0.0.1.0~0.5&stage=5")
+    assert "Did you mean 'probs'" in notes[0] and "The shape ledger lists every quantity" in notes[0]
+    assert len(notes[0]) < 260 and "resid_post" not in notes[0]
 
 
 def test_cells_that_only_some_runs_have() -> None:
