@@ -233,7 +233,7 @@ def test_another_case_and_what_was_typed_stay_through_a_change_of_language(explo
         page.locator("[data-act=language]").click()
     expect(page.locator("[data-act=language]")).to_have_text("EN")
     box.scroll_into_view_if_needed()
-    expect(box.locator("h3")).to_have_text("形状账本")
+    expect(box.locator("h3")).to_have_text("形状表")
     expect(box.locator("[data-answer='2']")).to_have_value("1x2x3")
     box.locator("button[type=submit]").click()
     expect(box.locator(".studio-hint:not(:empty)").first).to_contain_text("轴")
