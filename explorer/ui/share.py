@@ -20,6 +20,7 @@ from explorer.spec import RunSpec
 
 LONGEST_BASE = 500  # characters of an address without its query
 LONGEST_CODE = 1000  # characters of a link that a phone still reads from a screen: 105 modules across
+HERE_ONLY = re.compile(r"https?://(localhost|127\.\d+\.\d+\.\d+|\[::1\])([:/]|$)", re.IGNORECASE)
 BASE = re.compile(r"https?://[^\s?#\"'<>`\\]+")
 
 
@@ -45,9 +46,11 @@ def shared(spec: RunSpec, view: View, asked: Any, texts: Mapping[str, Any]) -> d
     if not isinstance(base, str) or len(base) > LONGEST_BASE or not BASE.fullmatch(base):
         return {"query": text, "code": "", "note": ""}
     address = f"{base}?{text}"
+    here = texts["share_here_only"] if HERE_ONLY.match(base) else ""
     if len(address) > LONGEST_CODE:
-        return {"query": text, "code": "", "note": texts["share_no_code"].format(n=len(address), most=LONGEST_CODE)}
-    return {"query": text, "code": code(address), "note": ""}
+        note = texts["share_no_code"].format(n=len(address), most=LONGEST_CODE)
+        return {"query": text, "code": "", "note": f"{note} {here}".rstrip()}
+    return {"query": text, "code": code(address), "note": here}
 
 
 def code(address: str) -> str:

@@ -32,6 +32,14 @@ def test_a_link_and_its_code() -> None:
     assert "present=1" in shared(present=True)["query"]
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:7860", "localhost:7860", "LOCALHOST", "[::1]:80"])
+def test_an_address_of_this_computer_alone_says_so(host: str) -> None:
+    found = shared(base=f"http://{host}/")
+    assert found["code"] and found["note"] == "This address is this computer’s own: another device cannot open it."
+    for other in ("localhost.example.org", "192.168.1.5:7860", "example.org/localhost"):
+        assert shared(base=f"http://{other}/")["note"] == ""
+
+
 def test_the_code_is_the_address() -> None:
     import segno
 
