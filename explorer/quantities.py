@@ -219,7 +219,7 @@ class UnknownName(KeyError):
 
 
 def unknown_name(name: str, known: list[str], listed: bool = True) -> UnknownName:
-    """The error to raise for `name`, with what was probably meant. listed: it names all known, else says where they are."""
+    """The error to raise for `name`, with what was probably meant. listed: it names all that is known."""
     asked = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     near = get_close_matches(asked, known, n=3, cutoff=0.5)
     hint = say(" Did you mean {near}?", near=either(*map(repr, near))) if near else ""

@@ -161,5 +161,6 @@ def test_readme_tree_names_every_part_of_the_explorer() -> None:
 
 
 def test_readme_pictures_and_links_exist() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+    prose = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:]+)\)", prose):
         assert (ROOT / target).exists(), target

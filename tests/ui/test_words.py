@@ -48,3 +48,10 @@ def test_scripts_bring_no_sentences_of_their_own() -> None:
     code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", SCRIPTS, flags=re.DOTALL)
     assert len(code) > len(SCRIPTS) / 2
     assert not re.findall(r"[\"'`>][A-Z][a-z]+ [a-z]+ [a-z]+[^\"'`]*", code)
+
+
+def test_an_equation_with_rounded_numbers_is_told_from_its_value() -> None:
+    """0.5·1 + 0.5·1 = 1 is shown, 0.999999523 is meant: the sentence says that no digit was left out."""
+    for key in ("check_equal", "check_rounding", "check_apart"):
+        assert words("en")[key].startswith("With all digits: {exact}")
+        assert words("zh")[key].startswith("用全部位数计算")
