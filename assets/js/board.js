@@ -82,9 +82,10 @@ export class Board {
     this.selected(cell.grid.q, cell.index);
   }
 
-  /** Scroll the cell that has the focus out from under what lies over the page's edges. */
-  uncover() {
-    document.activeElement.cell?.box.scrollIntoView({block: "nearest", inline: "nearest"});
+  /** Scroll the cell that has the focus out from under what lies over the page's edges, where it reaches below `line`. */
+  uncover(line = 0) {
+    const box = document.activeElement.cell?.box;
+    if (box?.getBoundingClientRect().bottom > line) box.scrollIntoView({block: "nearest", inline: "nearest"});
   }
 
   leave(cell) {

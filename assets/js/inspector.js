@@ -39,7 +39,7 @@ export class Inspector {
       this.tall = this.node.offsetHeight;
       this.most = Math.max(this.most ?? 0, this.tall);
       for (const [name, px] of [["--dock", this.tall], ["--dock-most", this.most]]) if (this.tall) this.page().style.setProperty(name, `${px}px`);
-      if (grew) this.board.uncover();
+      if (grew) this.board.uncover(this.node.getBoundingClientRect().top);
     }).observe(this.node);
     this.listen();
   }

@@ -91,8 +91,7 @@ export class Legend {
     this.ramps = {signed: h("span", {class: "ramp"}), unit: h("span", {class: "ramp"})};
     const mark = (name, shown = "") => h("span", {class: "key"}, h("span", {class: `cell swatch ${name}`}, shown), texts[name]);
     this.keys = {
-      signed: h("span", {class: "key"}, h("span", {class: "num"}, "\u2212"), this.ramps.signed, h("span", {class: "num"}, "+"), texts.signed_scale),
-      range: h("span", {class: "key", title: texts.range_hint}, texts.range_key),
+      signed: h("span", {class: "key", title: texts.range_hint}, h("span", {class: "num"}, "\u2212"), this.ramps.signed, h("span", {class: "num"}, "+"), `${texts.signed_scale} ${texts.range_key}`),
       unit: h("span", {class: "key"}, h("span", {class: "num"}, "0"), this.ramps.unit, h("span", {class: "num"}, "1"), texts.unit_scale),
       masked: mark("masked", "\u2212∞"), padded: mark("padded"), edited: mark("edited"), changed: mark("changed"),
       clipped: mark("clipped"), nan: mark("nan", "NaN"), infinite: mark("infinite", "∞"),
@@ -107,7 +106,7 @@ export class Legend {
     const marks = panels.flatMap(p => p.slices.map(s => s.state)).join(""), odd = panels.flatMap(p => p.slices.flatMap(s => Object.values(s.special ?? {})));
     const any = bits => [...new Set(marks)].some(c => (c.charCodeAt(0) - 48) & bits);
     const show = {
-      signed: panels.some(p => p.scale === "signed"), range: panels.some(p => p.scale === "signed"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
+      signed: panels.some(p => p.scale === "signed"), unit: panels.some(p => p.scale === "unit"), masked: any(1), padded: any(2), edited: true, changed: true,
       clipped: compare !== "change" && panels.some(p => p.slices.some(s => s.values?.some(x => Math.abs(x) > p.range * (1 + 1e-6)))), nan: odd.includes("nan"), infinite: odd.includes("inf"),
     };
     for (const [name, on] of Object.entries(show)) this.keys[name].hidden = !on;
