@@ -19,7 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 done, 1 a check that does not hold, 2 a mistake in what was asked."""
     asked = build_parser().parse_args(arguments)
     from explorer.cli.commands import COMMANDS, CommandError
+    from explorer.limits import TROUBLE
 
+    if TROUBLE:
+        return _say(asked.command, [TROUBLE])
     try:
         return COMMANDS[asked.command](asked)
     except SpecError as error:

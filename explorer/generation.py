@@ -7,7 +7,6 @@ Must not know: gradio, argparse, figures.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,8 +54,9 @@ class Sampling:
             value = getattr(self, name)
             kind = (int,) if name in whole else (int, float)
             if isinstance(value, bool) or not isinstance(value, kind):
-                errors[name] = f"{name} = {shown(value)} is no {'whole ' if name in whole else ''}number."
-            elif not (math.isfinite(value) and low <= value <= high):
+                what = "a whole number" if name in whole else "a number"
+                errors[name] = f"{name} = {shown(value)} is not {what}. Give {what} from {low:g} to {high:g}."
+            elif not low <= value <= high:  # NaN neither
                 errors[name] = f"{name} = {shown(value)} is out of range. It goes from {low:g} to {high:g} here."
         if errors:
             raise SpecError(errors)
@@ -126,7 +126,14 @@ def write(name: str, prompt: str, sampling: Sampling | None = None, where: str =
     ids = tokenizer.encode(prompt).ids
     while ids and ids[-1] in _stops(name):  # some tokenizers end every text
         ids.pop()
-    room = checkpoint.config.max_position_embeddings - sampling.new_tokens
+    positions = checkpoint.config.max_position_embeddings
+    if 0 < len(ids) < positions < len(ids) + sampling.new_tokens:
+        message = (
+            f"new_tokens = {sampling.new_tokens} does not fit: this model has {positions} positions, and the prompt "
+            f"takes {len(ids)}. Ask for at most {positions - len(ids)}."
+        )
+        raise SpecError({"new_tokens": message})
+    room = positions - sampling.new_tokens
     if not 0 < len(ids) <= room:
         said = f"has {len(ids)} tokens; {max(0, room)} fit. Shorten it." if ids else "is empty. Type at least one word."
         raise SpecError({"prompt": f"The prompt {said}"})

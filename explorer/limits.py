@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 ENVIRONMENT_PREFIX = "EXPLORER_LIMIT_"
-LEAST = {"T": 2, "d_model": 2, "d_ff": 2, "link": 1000, "answer": 1000, "score_bytes": 2**20, "flops": 1e6}  # the toy
+LEAST = {  # what the toy takes
+    "T": 2, "d_model": 2, "d_ff": 2, "link": 1000, "answer": 1000, "score_bytes": 2**20, "flops": 1e6, "seconds": 0.05,
+}  # fmt: skip
 MAX_POSITIONS = 32768  # MiniMind-3's; cached tokens count
 
 
@@ -79,4 +81,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Limits:
     return limits
 
 
-LIMITS = from_environment()
+LIMITS, TROUBLE = Limits(), ""  # TROUBLE: what is wrong with the environment's limits; commands say it and stop
+try:
+    LIMITS = from_environment()
+except ValueError as error:
+    TROUBLE = f"{ENVIRONMENT_PREFIX}…: {error}"

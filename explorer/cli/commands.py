@@ -94,6 +94,7 @@ def _write_picture(picture: Any, out: Path) -> None:
 
 def generate(arguments: argparse.Namespace) -> int:
     from explorer import generation
+    from explorer.cli.progress import progress
     from explorer.offers import OFFERS, SHIPPED_NAME
 
     name = offer(arguments.checkpoint) if arguments.checkpoint else SHIPPED_NAME
@@ -105,7 +106,8 @@ def generate(arguments: argparse.Namespace) -> int:
         arguments.seed,
     )  # fmt: skip
     shown, last = "", generation.Written("", 0)
-    for last in generation.write(name, prompt, sampling, arguments.device):
+    written = generation.write(name, prompt, sampling, arguments.device)
+    for last in progress(written, "tokens") if arguments.json else written:
         if not arguments.json:  # the end may still change while a letter of several bytes is on its way
             sure = last.text if last.done else last.text.rstrip("\ufffd")
             if sure.startswith(shown):

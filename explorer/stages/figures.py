@@ -19,6 +19,7 @@ from explorer.draw.rope import Turn, rope_figure
 from explorer.draw.router import router_figure
 from explorer.draw.updates import attn_out_figure, head_contributions, swiglu_figure
 from explorer.stages.look import Look
+from explorer.typed import amount
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -129,6 +130,9 @@ def build(trace: Trace, name: str, b: int = 0, h: int = 0, lang: str = "en", **c
     if unknown := [choice for choice in choices if choice not in takes]:
         takes = ["b", "h", *takes]
         raise ValueError(f"The figure {name!r} takes no {unknown[0]!r}. It takes {', '.join(takes)}.")
+    for at, letter, what in ((b, "B", "batch row"), (h, "H", "head")):
+        if not 0 <= at < trace.sizes[letter]:
+            raise ValueError(f"This run has no {what} {amount(at)}. Choose one from 0 to {trace.sizes[letter] - 1}.")
     return DRAWINGS[name](Look.at(trace, b, h), lang, **choices)
 
 

@@ -141,7 +141,7 @@ def states(spec: RunSpec) -> dict[str, str]:
     if spec.checkpoint in OFFERS:
         found = dict.fromkeys(OFFERS[spec.checkpoint].fields, "dictated") | {"seed": "absent"}
     else:
-        found = dict.fromkeys(OF_CHECKPOINT, "absent")
+        found = dict.fromkeys(sorted(OF_CHECKPOINT), "absent")
     if not spec.experts:
-        found |= dict.fromkeys(OF_EXPERTS, "idle")
+        found |= dict.fromkeys(sorted(OF_EXPERTS), "idle")
     return {name: state for name, state in found.items() if name in FIELDS}

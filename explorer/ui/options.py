@@ -10,7 +10,7 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from explorer.limits import LIMITS, read_limits
+from explorer.limits import LIMITS, TROUBLE, read_limits
 from explorer.spec import fit_presets
 from explorer.ui import access, mailbox
 
@@ -36,6 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def apply(asked: argparse.Namespace) -> None:
     """Put the options in force. Raises ValueError saying what is wrong with which."""
+    if TROUBLE:
+        raise ValueError(TROUBLE)
     try:
         LIMITS.update(read_limits(asked.limits))
         fit_presets()

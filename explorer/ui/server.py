@@ -18,7 +18,7 @@ from gradio.route_utils import FnIndexInferError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from explorer.ui import access, bodies, steps
+from explorer.ui import access, bodies, inside, steps
 from explorer.ui.bodies import Endpoint, Unreadable
 from explorer.ui.crowd import AT_ONCE, TEXTS_WAITING, WAITING, Busy, Crowd, in_turn
 from explorer.ui.exchange import BODY, Exchange, Inner, Message, Receive, Send
@@ -27,6 +27,7 @@ from explorer.ui.places import CLOSED, Place, place_of
 from explorer.ui.streams import Streams
 
 JOIN = '{"data": […], "fn_index": …, "session_hash": …}'
+LONGEST_SESSION = 100  # characters
 UNDERSTANDING = (FnIndexInferError, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
 
 
@@ -116,6 +117,8 @@ class Guard:
                 asked = bodies.read_json(body, bodies.form(endpoint.parameters))
                 bodies.refuse_files(asked)
                 exchange.replace({"data": bodies.in_order(asked, endpoint.parameters)})
+                if endpoint.streams:  # one answer has room for the last part alone
+                    scope = inside.asking(scope, "POST", f"run/{place.api.removesuffix('_stream')}")
             crowd.check()
             await in_turn(crowd, exchange, lambda: self.app(scope, exchange.receive, exchange.send))
         elif way == "join":
@@ -135,6 +138,9 @@ class Guard:
         known = scope["app"].get_blocks().fns
         if isinstance(number, bool) or not isinstance(number, int) or number not in known:
             raise Unreadable(f"fn_index is the number of no endpoint. Send {JOIN}; /config has the numbers.")
+        session = asked.get("session_hash")
+        if not isinstance(session, str) or not 0 < len(session) <= LONGEST_SESSION:
+            raise Unreadable(f"session_hash is no text of 1 to {LONGEST_SESSION} characters.")
         if endpoint := self.endpoints.get(known[number].api_name):
             asked["data"] = bodies.in_order(asked, endpoint.parameters)
         if self.streams:

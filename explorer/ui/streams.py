@@ -24,7 +24,6 @@ from explorer.ui.exchange import Exchange, Inner, Message
 from explorer.ui.mailbox import OLD, Mailbox
 
 OFTEN = 0.1  # seconds between two looks for calls that joined elsewhere
-LONGEST_SESSION = 100  # characters
 log = logging.getLogger(__name__)
 CLOSING = b'data: {"msg":"close_stream"'
 CLOSE = CLOSING + b',"event_id":null}\n\n'
@@ -38,14 +37,17 @@ class Streams:
         self._news: dict[str, asyncio.Queue[bytes]] = {}  # the streams that are open here, by session
 
     async def join(self, exchange: Exchange, asked: dict[str, Any]) -> None:
-        """Put a call into the mailbox. Raises Unreadable and Busy."""
-        session = asked.get("session_hash")
-        if not isinstance(session, str) or not 0 < len(session) <= LONGEST_SESSION:
-            raise Unreadable(f"session_hash is no text of 1 to {LONGEST_SESSION} characters.")
-        event = uuid4().hex
-        kept = {name: asked[name] for name in ("data", "fn_index", "event_data", "trigger_id") if name in asked}
+        """Put a call, whose session has been checked, into the mailbox. Raises Unreadable and Busy."""
+        session, event = asked["session_hash"], uuid4().hex
+        kept: dict[str, Any] = {name: asked[name] for name in ("data", "fn_index", "event_data") if name in asked}
+        if type(asked.get("trigger_id")) is int:
+            kept["trigger_id"] = asked["trigger_id"]
         try:
-            room = self.box.put(session, event, json.dumps(kept))
+            body = json.dumps(kept, allow_nan=False)
+        except ValueError:
+            raise Unreadable("NaN and Infinity are no JSON. Send them as text, or leave them out.") from None
+        try:
+            room = self.box.put(session, event, body)
         except (OSError, sqlite3.Error) as error:
             log.error("the mailbox takes nothing", exc_info=error)
             room = False
@@ -105,8 +107,8 @@ class Streams:
         try:
             await self._through_the_queue(scope, event, body, messages)
         except Exception as error:
-            log.error("a call could not be carried", exc_info=error)
-            messages.put_nowait(_refusal(event, None))
+            log.error("a call could not be carried (%s)", type(error).__name__)  # its words may be the visitor's
+            messages.put_nowait(_refusal(event, "The request could not be understood."))
 
     async def _through_the_queue(self, scope: Message, event: str, body: str, messages: asyncio.Queue[bytes]) -> None:
         """The queue of this server, whose messages go on under the name that the asker knows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -99,3 +100,28 @@ def test_limits_from_the_environment_start_a_smaller_explorer() -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["16", "toy", "capstone", "gqa"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "says"),
+    [
+        (["--port", "99999"], {}, "'99999' is no port. Choose a number from 1 to 65535."),
+        (["--port", "TAKEN"], {}, "it is taken, or no address of this machine. Choose another --port or --host."),
+        ([], {"EXPLORER_LIMIT_T": "abc"}, "Limit T = 'abc' is no number from 2 on."),
+        ([], {"EXPLORER_LIMIT_NOPE": "2"}, "There is no limit 'NOPE'. Limits: B, T"),
+    ],
+)
+def test_what_keeps_a_server_from_starting_is_said_in_a_sentence(
+    flags: list[str], environment: dict[str, str], says: str
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        flags = [str(taken.getsockname()[1]) if flag == "TAKEN" else flag for flag in flags]
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "app.py"), *flags], cwd=ROOT, env=os.environ | environment,
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
