@@ -91,7 +91,7 @@ export class Legend {
     this.ramps = {signed: h("span", {class: "ramp"}), unit: h("span", {class: "ramp"})};
     const mark = (name, shown = "") => h("span", {class: "key"}, h("span", {class: `cell swatch ${name}`}, shown), texts[name]);
     this.keys = {
-      signed: h("span", {class: "key", title: texts.range_hint}, h("span", {class: "num"}, "\u2212r"), this.ramps.signed, h("span", {class: "num"}, "+r"), texts.signed_scale), // r: as below each grid
+      signed: h("span", {class: "key", title: texts.range_hint}, h("span", {class: "num"}, "\u2212"), this.ramps.signed, h("span", {class: "num"}, "+"), texts.signed_scale),
       unit: h("span", {class: "key"}, h("span", {class: "num"}, "0"), this.ramps.unit, h("span", {class: "num"}, "1"), texts.unit_scale),
       masked: mark("masked", "\u2212∞"), padded: mark("padded"), edited: mark("edited"), changed: mark("changed"),
       clipped: mark("clipped"), nan: mark("nan", "NaN"), infinite: mark("infinite", "∞"),
