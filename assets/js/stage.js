@@ -4,6 +4,7 @@ import {h, icon, setHtml, setText} from "./dom.js";
 import {ramp, whenThemeChanges} from "./colour.js";
 
 const LEAD = 18; // pixels of paper above the title
+const ROOM = 34; // pixels below the sentences, so that a number that makes one longer moves nothing
 
 /** An equation of several parts, as one <math> a part, so that a narrow screen can break it between them. */
 function lines(mathml) {
@@ -33,6 +34,7 @@ export class Stage {
     this.head = h("header", {class: "stage-head"},
       this.top = h("div", {class: "stage-top"}, h("div", {}, this.place, this.title), h("div", {class: "steps"}, this.previous, this.next)), this.equation);
     this.facts = h("div", {class: "facts"});
+    new ResizeObserver(([{contentRect: {width}}]) => this.reserve(width)).observe(this.facts);
     this.mixes = h("p", {});
     this.notice = h("p", {});
     this.reading = h("section", {class: "reading"}, this.facts,
@@ -55,7 +57,8 @@ export class Stage {
     this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
       h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
       h("pre", {tabindex: "0"}, h("code", {}, text)))));
-    this.shownLines = null;
+    this.shownLines = this.reserved = null;
+    this.facts.style.minHeight = "";
   }
 
   /** Show of the stage's lines only those that this run went through. places: their places in the stage's code. */
@@ -81,7 +84,17 @@ export class Stage {
     else {
       this.facts.replaceChildren(...facts.map(() => h("p", {})));
       [...this.facts.children].forEach((p, n) => setHtml(p, facts[n]));
+      this.facts.style.minHeight = "";
     }
+  }
+
+  /** Keep a line's room below the sentences of this stage at this width. */
+  reserve(width) {
+    const key = `${this.current} ${this.facts.children.length} ${Math.round(width)}`;
+    if (key === this.reserved || !this.facts.children.length) return;
+    this.facts.style.minHeight = "";
+    this.facts.style.minHeight = `${this.facts.offsetHeight + ROOM}px`;
+    this.reserved = key;
   }
 }
 

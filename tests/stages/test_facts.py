@@ -217,4 +217,4 @@ def test_what_rounding_leaves_of_0_is_explained_where_it_is_shown() -> None:
 
 
 def test_the_largest_hidden_feature_is_named_in_a_sentence() -> None:
-    assert re.search(r"The largest of them is number \d: there the gate SiLU\(", said(8, RunSpec()))
+    assert re.search(r"The largest, number \d, is SiLU\([^)]*\) = [\d.−]+ times ", said(8, RunSpec()))
