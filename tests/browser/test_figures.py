@@ -54,7 +54,7 @@ def test_a_figure_of_fewer_heads_is_drawn_anew(open_explorer: Callable[..., Expl
         graph = explorer.page.locator("[data-figure=probs] .graph")
         graph.scroll_into_view_if_needed()
         expect(graph.locator("svg.main-svg").first).to_be_visible()
-        graph.page.wait_for_function("graph => graph.parentNode.figure.drawn", arg=graph.element_handle())
+        graph.page.wait_for_function("graph => graph.closest('[data-figure]').figure.drawn", arg=graph.element_handle())
         return graph.evaluate(
             "graph => [graph.data.map(t => [t.type, t.z]), graph._fullLayout.xaxis.range, graph.style.height]"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
@@ -14,6 +15,8 @@ from tests.browser.server import Server
 Open = Callable[..., ExplorerPage]
 SPEC = RunSpec(B=1, T=2, d_model=4, h=2, d_ff=4, weights="random", seed=2)
 CELL = ("resid_mid", (0, 0, 0))
+
+WAITING = re.compile(r"\bwaiting\b")  # while other questions are on their way
 
 
 def opened(explorer: ExplorerPage) -> Locator:
@@ -75,7 +78,7 @@ def test_an_edit_asks_anew_and_other_questions_can_be_had(open_explorer: Open) -
     for _ in range(4):
         seen.add(explorer.page.locator(".covered").get_attribute("data-i"))
         box.locator("[data-quiz=more]").click()
-        explorer.page.wait_for_timeout(600)
+        expect(box).not_to_have_class(WAITING)
     assert len(seen) > 1
 
 
@@ -135,7 +138,7 @@ def test_another_language_asks_the_same(open_explorer: Open) -> None:
     first = answers(values)
     while answers(values) == first:
         box.locator("[data-quiz=more]").click()
-        explorer.page.wait_for_timeout(600)
+        expect(box).not_to_have_class(WAITING)
     chosen = answers(values)
     explorer.page.locator("[data-act=language]").click()
     expect(explorer.page.locator("html")).to_have_attribute("lang", "zh-Hans")
