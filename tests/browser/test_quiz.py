@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer import Edit, RunSpec, run
 from explorer.link import encode
+from explorer.ui.words import words
 from tests.browser.explorer_page import ExplorerPage, number
 from tests.browser.server import Server
 
@@ -142,6 +143,7 @@ def test_another_language_asks_the_same(open_explorer: Open) -> None:
     chosen = answers(values)
     explorer.page.locator("[data-act=language]").click()
     expect(explorer.page.locator("html")).to_have_attribute("lang", "zh-Hans")
+    expect(box.locator("> summary")).to_have_text(words("zh")["quiz"])  # the page's place is taken by another
     box.scroll_into_view_if_needed()
     expect(values).to_have_count(1)
     assert answers(values) == chosen
