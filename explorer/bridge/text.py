@@ -28,7 +28,8 @@ from typing import Any
 
 from explorer.draw.numbers import WRITER
 from explorer.draw.words import entries
-from explorer.stages.prose import marked
+from explorer.stages.prose import ProseError, marked, sections
+from explorer.stages.prose import languages as languages_in
 
 HERE = Path(__file__).parent
 # Placeholders that a phrase of `phrases.md` fills, and the value that is 0 where what was compared is equal.
@@ -39,10 +40,6 @@ FOUND = {
 
 class Html(str):
     """A value that is HTML of our own and goes into a sentence as it is."""
-
-
-class TextError(ValueError):
-    """A row's file lacks a part, or a point has no sentence in it."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,9 @@ class Text:
     phrases: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, key: str, values: Mapping[str, Any]) -> str:
-        """The sentence of a point, filled. Raises TextError for a point without one, KeyError for a missing value."""
+        """The sentence of a point, filled. Raises ProseError for a point without one, KeyError for a missing value."""
         if key not in self.points:
-            raise TextError(f"{self.title} has no sentence {key!r}. Sentences: {', '.join(self.points)}.")
+            raise ProseError(f"{self.title} has no sentence {key!r}. Sentences: {', '.join(self.points)}.")
         template = self.points[key]
         wanted = WRITER.fields(template)
         safe = {name: _safe(v) for name, v in values.items()}
@@ -78,12 +75,12 @@ def _safe(value: Any) -> Any:
 
 def languages() -> tuple[str, ...]:
     """The languages that have texts."""
-    return tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(path.glob("*.md"))))
+    return languages_in(HERE)
 
 
 @cache
 def text(key: str, lang: str = "en") -> Text:
-    """The text of the row `key`. Raises LookupError for a language without texts, TextError for a bad file."""
+    """The text of the row `key`. Raises LookupError for a language without texts, ProseError for a bad file."""
     if lang not in languages():
         raise LookupError(f"There are no texts of the bridge in {lang!r}. Languages: {', '.join(languages())}.")
     found = parse((HERE / lang / f"{key}.md").read_text(encoding="utf-8"), f"{lang}/{key}.md")
@@ -91,12 +88,8 @@ def text(key: str, lang: str = "en") -> Text:
 
 
 def parse(whole: str, name: str = "text") -> Text:
-    """Markdown of the form above -> Text. Raises TextError naming what is missing."""
-    head, *rest = re.split(r"^## ", whole, flags=re.MULTILINE)
-    parts = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
-    title = head.strip().removeprefix("# ").strip()
-    if not title or set(parts) != {"Adds", "Check", "Points"}:
-        raise TextError(f"{name} needs a title and the parts Adds, Check, Points; it has {title!r}, {list(parts)}.")
+    """Markdown of the form above -> Text. Raises ProseError naming what is missing."""
+    title, parts = sections(whole, name, ("Adds", "Check", "Points"))
     points = dict(re.findall(r"^- \[(\w+)\] (.*?)(?=^- |\Z)", parts["Points"], re.MULTILINE | re.DOTALL))
     return Text(
         escape(title),

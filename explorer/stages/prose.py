@@ -90,9 +90,9 @@ class Prose:
         return asked.union(*(WRITER.fields(fact.template) for fact in self.facts))
 
 
-def languages() -> tuple[str, ...]:
-    """The languages that have texts."""
-    return tuple(sorted(p.name for p in HERE.iterdir() if p.is_dir() and any(p.glob("*.md"))))
+def languages(folder: Path = HERE) -> tuple[str, ...]:
+    """The languages that have texts: the folders of Markdown files."""
+    return tuple(sorted(p.name for p in folder.iterdir() if p.is_dir() and any(p.glob("*.md"))))
 
 
 @cache
@@ -105,13 +105,19 @@ def prose(key: str, lang: str = "en") -> Prose:
 
 def parse(text: str, name: str = "text") -> Prose:
     """Markdown of the form above -> Prose. Raises ProseError naming what is missing."""
+    title, parts = sections(text, name, ("Facts", "Mixes", "Notice"))
+    facts = [_fact(item) for item in re.split(r"^- ", parts["Facts"], flags=re.MULTILINE) if item.strip()]
+    return Prose(escape(title), tuple(facts), marked(parts["Mixes"]), marked(parts["Notice"]))
+
+
+def sections(text: str, name: str, wanted: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The title of a Markdown text, and part -> its body. Raises ProseError unless its parts are those wanted."""
     head, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
     parts = {title.strip(): body for title, _, body in (part.partition("\n") for part in rest)}
     title = head.strip().removeprefix("# ").strip()
-    if not title or set(parts) != {"Facts", "Mixes", "Notice"}:
-        raise ProseError(f"{name} needs a title and the parts Facts, Mixes, Notice; it has {title!r}, {list(parts)}.")
-    facts = [_fact(item) for item in re.split(r"^- ", parts["Facts"], flags=re.MULTILINE) if item.strip()]
-    return Prose(escape(title), tuple(facts), marked(parts["Mixes"]), marked(parts["Notice"]))
+    if not title or set(parts) != set(wanted):
+        raise ProseError(f"{name} needs a title and the parts {', '.join(wanted)}; it has {title!r}, {list(parts)}.")
+    return title, parts
 
 
 def marked(text: str) -> str:

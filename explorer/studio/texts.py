@@ -26,12 +26,6 @@ COMMON = "common"
 
 
 @cache
-def languages() -> tuple[str, ...]:
-    """The languages that have texts."""
-    return tuple(sorted(path.name for path in HERE.iterdir() if (path / f"{COMMON}.md").is_file()))
-
-
-@cache
 def known(name: str, lang: str) -> dict[str, str]:
     """Key -> template as HTML; the exercise's own take the place of common ones. Raises OSError for a missing file."""
     return {key: marked(text) for file in (COMMON, name) for key, text in entries(HERE / lang / f"{file}.md").items()}

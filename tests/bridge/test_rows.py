@@ -11,10 +11,11 @@ import pytest
 from explorer import PRESETS, Edit, RunSpec, allowance
 from explorer.bridge import ROWS, Row
 from explorer.bridge.case import Case, apart, plain, tolerance
-from explorer.bridge.text import FOUND, TextError, languages, parse
+from explorer.bridge.text import FOUND, languages, parse
 from explorer.draw.numbers import WRITER
 from explorer.limits import LIMITS
 from explorer.spec import SpecError
+from explorer.stages.prose import ProseError
 from tests.bridge.cases import SPECS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,9 +148,9 @@ def test_code_is_the_files_own(row: Row) -> None:
 
 
 def test_a_bad_text_is_named() -> None:
-    with pytest.raises(TextError, match="needs a title and the parts Adds, Check, Points"):
+    with pytest.raises(ProseError, match="needs a title and the parts Adds, Check, Points"):
         parse("# Title\n## Adds\nx\n", "en/x.md")
-    with pytest.raises(TextError, match="Config has no sentence 'none'"):
+    with pytest.raises(ProseError, match="Config has no sentence 'none'"):
         ROWS[0].text().say("none", {})
     with pytest.raises(LookupError, match="no texts of the bridge in 'xx'"):
         ROWS[0].text("xx")

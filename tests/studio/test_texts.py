@@ -9,11 +9,12 @@ import pytest
 
 from explorer.draw.numbers import WRITER
 from explorer.draw.words import entries
+from explorer.stages.prose import languages
 from explorer.studio import EXERCISES
 from explorer.studio.mixing import KINDS, OPERATIONS, kind
 from explorer.studio.offset import REASONS
 from explorer.studio.reading_code import DECODE, STEPS
-from explorer.studio.texts import COMMON, HERE, known, languages
+from explorer.studio.texts import COMMON, HERE, known
 from explorer.studio.where import CLAIMS
 
 CJK = re.compile(r"[一-鿿]")
@@ -23,7 +24,7 @@ NO_WORDS = {"given", "operation.rope", "operation.blend", "asked.", "step.", "co
 
 
 def test_two_languages_and_eight_exercises() -> None:
-    assert languages() == ("en", "zh")
+    assert languages(HERE) == ("en", "zh")
     assert len({exercise.name for exercise in EXERCISES}) == len(EXERCISES) == 8
 
 
