@@ -56,6 +56,7 @@ function skeleton({data, layout}) {
   return JSON.stringify({theme: theme(), data, layout}, bones); // no array, which would count as its length
 }
 
+const FEW = 8; // units of the only x axis that a phone shows whole
 const LEAP = 1e4; // numbers that grow or shrink by more leave the axes of the last drawing, and SVG's range
 
 /** The largest finite number of a figure's traces. */
@@ -121,12 +122,14 @@ function typeset(text) {
   return safe.replace(/&lt;(\/?(?:sub|sup|b|i))>/g, "<$1>");
 }
 
+const span = ({range: [from, to] = [0, Infinity]} = {}) => Math.abs(to - from);
+
 class Figure {
   constructor(figure, board) {
     this.board = board;
     this.graph = h("div", {class: "graph"});
-    this.graph.style.height = `${figure.layout.height ?? 260}px`;
     this.title = h("h2", {});
+    new ResizeObserver(([{contentRect}]) => this.resized(contentRect.width)).observe(this.title); // as wide as the figure
     this.words = h("p", {class: "figure-text"});
     this.box = fading(h("div", {class: "figure-box"}, this.graph));
     this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.box,
@@ -140,7 +143,25 @@ class Figure {
     this.latest = figure;
     setHtml(this.title, typeset(figure.title));
     setHtml(this.words, typeset(figure.text));
+    this.fit();
     this.draw();
+  }
+
+  /** How much room the graph takes: circles that stay round need no more height than their width allows, and a few columns fit a phone. */
+  fit(width = this.width) {
+    const {layout} = this.latest, {height = 260, xaxis, yaxis, margin} = layout;
+    const round = yaxis?.scaleanchor && width ? margin.t + margin.b + Math.max(width - margin.l - margin.r, 0) * span(yaxis) / span(xaxis) : Infinity;
+    const key = `${Math.round(Math.min(height, round))}px`;
+    this.width = width;
+    this.graph.classList.toggle("few", !layout.xaxis2 && span(xaxis) <= FEW);
+    if (this.graph.style.height !== key) this.graph.style.height = key;
+    return parseInt(key);
+  }
+
+  resized(width) {
+    const {height} = this.graph.style;
+    this.fit(width);
+    if (this.bones && this.graph.style.height !== height) this.repaint();
   }
 
   async draw() {
@@ -163,8 +184,7 @@ class Figure {
     this.bones = bones;
     drawn.whole += 1;
     const {data, layout} = dressed(latest);
-    this.graph.style.height = `${layout.height ?? 260}px`;
-    withoutBase(() => Plotly.react(this.graph, data, layout, CONFIG));
+    withoutBase(() => Plotly.react(this.graph, data, {...layout, height: this.fit()}, CONFIG));
   }
 
   /** Draw everything anew: what Plotly keeps of a drawing has the colours of the theme it was made in. */

@@ -9,14 +9,14 @@ const PATIENCE_MS = 120_000; // a GPU that many want is waited for
 export class Gpu {
   /** compose() -> the state's request; quantities: the server's declarations, for their symbols. */
   constructor({texts, compose, quantities}) {
-    Object.assign(this, {texts, compose, quantities, seq: 0});
+    Object.assign(this, {texts, compose, quantities});
     this.button = h("button", {type: "button", class: "plain", dataset: {gpu: "run"}, onclick: () => this.run()}, texts.gpu_run);
     this.said = h("p", {class: "quiet", role: "status", dataset: {gpu: "said"}});
     this.rows = h("tbody", {});
     this.table = h("details", {hidden: true}, h("summary", {}, texts.gpu_all),
       h("table", {}, h("thead", {}, h("tr", {}, h("th", {scope: "col"}, texts.ledger_quantity), h("th", {scope: "col", class: "num"}, texts.gpu_difference))), this.rows));
     this.node = h("div", {class: "gpu"}, this.button, h("p", {class: "quiet"}, texts.gpu_hint), this.said, this.table);
-    document.addEventListener(ANSWER, event => this.heard(event.detail));
+    this.listen = event => this.heard(event.detail);
   }
 
   /** Everything of the state that the numbers follow from. */
@@ -26,9 +26,10 @@ export class Gpu {
   }
 
   run() {
-    this.seq += 1;
+    this.seq = Date.now(); // no other page of this visitor has asked by this number
     this.asked = this.key();
     this.wait(true);
+    document.addEventListener(ANSWER, this.listen);
     this.say(this.texts.gpu_waiting);
     document.dispatchEvent(new CustomEvent(ASK, {detail: JSON.stringify({...this.compose(), seq: this.seq})}));
     clearTimeout(this.patience);
@@ -44,6 +45,7 @@ export class Gpu {
     }
     if (answer?.seq !== this.seq || !this.button.disabled) return; // to an earlier question, or too late
     clearTimeout(this.patience);
+    document.removeEventListener(ANSWER, this.listen);
     this.wait(false);
     if (answer.ok) this.show(answer.gpu);
     else this.say(Object.values(answer.errors).join(" "), true);

@@ -34,7 +34,7 @@ export class Stage {
     this.head = h("header", {class: "stage-head"},
       this.top = h("div", {class: "stage-top"}, h("div", {}, this.place, this.title), h("div", {class: "steps"}, this.previous, this.next)), this.equation);
     this.facts = h("div", {class: "facts"});
-    new ResizeObserver(([{contentRect: {width}}]) => this.reserve(width)).observe(this.facts);
+    new ResizeObserver(() => this.reserve()).observe(this.place); // as wide as they are, and of a height of its own
     this.mixes = h("p", {});
     this.notice = h("p", {});
     this.reading = h("section", {class: "reading"}, this.facts,
@@ -57,8 +57,8 @@ export class Stage {
     this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
       h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
       h("pre", {tabindex: "0"}, h("code", {}, text)))));
-    this.shownLines = this.reserved = null;
-    this.facts.style.minHeight = "";
+    this.shownLines = null;
+    this.roomy = false;
   }
 
   /** Show of the stage's lines only those that this run went through. places: their places in the stage's code. */
@@ -77,24 +77,24 @@ export class Stage {
 
   update(facts) {
     const key = facts.join("\n");
-    if (key === this.key) return;
+    if (key !== this.key) this.write(facts);
     this.key = key;
-    const paragraphs = [...this.facts.children];
-    if (paragraphs.length === facts.length) paragraphs.forEach((p, n) => setHtml(p, facts[n]));
-    else {
-      this.facts.replaceChildren(...facts.map(() => h("p", {})));
-      [...this.facts.children].forEach((p, n) => setHtml(p, facts[n]));
-      this.facts.style.minHeight = "";
-    }
+    if (!this.roomy) this.reserve();
   }
 
-  /** Keep a line's room below the sentences of this stage at this width. */
-  reserve(width) {
-    const key = `${this.current} ${this.facts.children.length} ${Math.round(width)}`;
-    if (key === this.reserved || !this.facts.children.length) return;
+  write(facts) {
+    if (this.facts.children.length !== facts.length) {
+      this.facts.replaceChildren(...facts.map(() => h("p", {})));
+      this.roomy = false;
+    }
+    [...this.facts.children].forEach((p, n) => setHtml(p, facts[n]));
+  }
+
+  /** Keep a line's room below the sentences of this stage; measured once a stage and width, never for an edit. */
+  reserve() {
     this.facts.style.minHeight = "";
     this.facts.style.minHeight = `${this.facts.offsetHeight + ROOM}px`;
-    this.reserved = key;
+    this.roomy = true;
   }
 }
 

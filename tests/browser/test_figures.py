@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.explorer_page import ExplorerPage
@@ -66,3 +67,33 @@ def test_a_figure_of_fewer_heads_is_drawn_anew(open_explorer: Callable[..., Expl
     after = drawn(explorer)
     assert after != before
     assert after == drawn(open_explorer("?v=1&stage=5"))
+
+
+def test_round_figures_leave_no_room_that_they_do_not_use(new_page: Callable[..., Page], server: Server) -> None:
+    page = new_page()
+    ExplorerPage(page).open(server.url + "?B=2&T=5&d=12&h=3&w=random&stage=3")
+    graph = page.locator("[data-figure=rope] .graph")
+    for width in (1280, 1120, 1900):
+        page.set_viewport_size({"width": width, "height": 800})
+        graph.scroll_into_view_if_needed()
+        page.wait_for_function("graph => graph.querySelector('.main-svg')", arg=graph.element_handle())
+        page.wait_for_timeout(600)
+        unused = graph.evaluate(
+            "graph => ['yaxis', 'xaxis'].map(name => graph._fullLayout[name].domain).map(([from, to]) => to - from)"
+        )
+        assert max(unused) > 0.99, (width, unused)  # one way it fills its box
+        assert unused[0] > 0.95, (width, unused)  # and never leaves a band above and below
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"), [("?stage=1", True), ("?stage=5", True), ("?T=40&d=8&h=2&w=random", False)]
+)
+def test_a_phone_shows_a_figure_of_few_columns_whole(
+    new_page: Callable[..., Page], server: Server, query: str, whole: bool
+) -> None:
+    page = new_page(width=390, height=844)
+    ExplorerPage(page).open(server.url + query)
+    box = page.locator(".figures .figure-box").first
+    box.scroll_into_view_if_needed()
+    page.wait_for_function("box => box.querySelector('svg')", arg=box.element_handle())
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth") is whole
