@@ -81,7 +81,7 @@ def test_on_a_phone_a_typed_cell_is_not_covered(open_explorer: Callable[..., Exp
 
 
 def test_on_a_phone_a_wide_figure_shows_that_it_goes_on(open_explorer: Callable[..., ExplorerPage]) -> None:
-    box = open_explorer(width=390, height=844).page.locator(".figures .figure-box").first
+    box = open_explorer("?T=16", width=390, height=844).page.locator(".figures .figure-box").first
     box.scroll_into_view_if_needed()
     expect(box.locator("svg").first).to_be_visible()
     expect(box).to_have_attribute("data-more", "right")

@@ -325,7 +325,8 @@ def test_redrawn_traces_look_like_a_fresh_plot(explorer: ExplorerPage, stage: in
     cell.evaluate("cell => {cell.focus({preventScroll: true})}")
     with explorer.repaint():
         page.keyboard.type("1.3")
-    page.wait_for_timeout(200)
+    figure.scroll_into_view_if_needed()  # typing brought the cell into sight, and what is out of sight is not drawn
+    page.wait_for_function("figure => figure.figure.drawn === figure.figure.latest", arg=figure.element_handle())
     after = page.evaluate(counts)
     assert after["traces"] + after["whole"] > before["traces"] + before["whole"], "the figure did not follow"
     kept, fresh = page.evaluate(PIXELS, False), page.evaluate(PIXELS, True)
@@ -336,7 +337,8 @@ def test_redrawn_traces_look_like_a_fresh_plot(explorer: ExplorerPage, stage: in
 def test_an_edit_redraws_traces_alone(explorer: ExplorerPage) -> None:  # noqa: F811
     page = explorer.page
     explorer.stage(5)
-    page.locator("[data-figure]").first.scroll_into_view_if_needed()
+    figure = page.locator("[data-figure]").first
+    figure.scroll_into_view_if_needed()
     page.wait_for_selector(".graph .main-svg")
     counts = f"import({MODULE}).then(m => ({{...m.drawn}}))"
     page.wait_for_timeout(200)
@@ -346,6 +348,8 @@ def test_an_edit_redraws_traces_alone(explorer: ExplorerPage) -> None:  # noqa: 
         with explorer.repaint():
             page.keyboard.press("Control+a")
             page.keyboard.type(text)
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("figure => figure.figure.drawn === figure.figure.latest", arg=figure.element_handle())
     after = page.evaluate(counts)
     assert after["whole"] == before["whole"]
     assert after["traces"] > before["traces"]
