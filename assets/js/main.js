@@ -195,7 +195,9 @@ class Page {
   }
 
   ask() {
-    (this.next ?? this).wire.send();
+    const page = this.next ?? this;
+    page.root.dataset.asking = "true";
+    page.wire.send();
   }
 
   /** From the table of effects: turn a what-if on and show where it acts. */
@@ -224,6 +226,7 @@ class Page {
   heard(answer, newest) {
     if (this.cameFrom && !newest) return undefined; // typed on the page before, meanwhile: its answer is on the way
     this.enter();
+    if (newest) this.root.dataset.asking = "false";
     if (!answer.ok) {
       if (this.cameFrom) this.takeUp(this.cameFrom);
       if (newest) this.state.wrong = true;

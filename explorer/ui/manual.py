@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
+from explorer.ui.endpoints import described
+
 LOCAL = "http://127.0.0.1:7860"
 ADDRESS = re.compile(r"https?://[\w.:\[\]-]{1,200}(/[\w./-]{0,200})?", re.ASCII)
 EXAMPLES: dict[str, dict[str, Any]] = {  # each with its parameters in order
@@ -27,10 +29,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {  # each with its parameters in order
 STYLE = """
 :root { color-scheme: light dark; }
 body { max-width: 78ch; margin: 0 auto; padding: 24px 20px 60px; font: 16px/1.5 ui-sans-serif, system-ui, sans-serif; }
-h2 { margin-top: 2em; } pre, code { font: 14px/1.5 ui-monospace, monospace; }
+h2 { margin-top: 2em; }
+pre, code { font: 14px/1.5 ui-monospace, monospace; } h2 code { font-size: 21px; font-weight: 600; }
 pre { overflow-x: auto; padding: 10px 12px; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
-.about { white-space: pre-line; } table { border-collapse: collapse; }
-td, th { padding: 2px 18px 2px 0; text-align: left; vertical-align: top; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; }
+td, th { padding: 2px 18px 2px 0; text-align: left; vertical-align: top; } th { white-space: nowrap; }
 """
 
 
@@ -53,15 +56,20 @@ def manual(endpoints: Mapping[str, Callable[..., Any]], limits: str, address: st
 
 
 def _section(name: str, endpoint: Callable[..., Any], address: str) -> str:
+    said = described(endpoint)
     rows = "".join(
         f"<tr><td><code>{escape(p.name)}</code></td><td><code>{escape(_kind(p))}</code></td>"
-        f"<td>{'required' if p.default is p.empty else f'<code>{escape(json.dumps(p.default))}</code>'}</td></tr>"
+        f"<td>{'required' if p.default is p.empty else f'<code>{escape(json.dumps(p.default))}</code>'}</td>"
+        f"<td>{escape(said.parameters[p.name])}</td></tr>"
         for p in inspect.signature(endpoint).parameters.values()
     )
     return f"""<section id="{escape(name)}">
 <h2><code>{escape(name)}</code></h2>
-<p class="about">{escape(inspect.getdoc(endpoint) or "")}</p>
-<table><tr><th>parameter</th><th>type</th><th>left out</th></tr>{rows}</table>
+<p class="about">{escape(said.about)}</p>
+<div class="wide"><table>
+<tr><th>parameter</th><th>type</th><th>left out</th><th>what it is</th></tr>{rows}
+</table></div>
+<p class="about">Returns {escape(said.returns)}</p>
 <pre>{escape(curl(name, address))}</pre>
 <pre>{escape(client(name, address))}</pre>
 </section>

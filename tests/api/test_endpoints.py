@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 import time
@@ -12,12 +13,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from gradio.utils import get_function_description
 from gradio_client import Client
 
 from explorer import Edit, RunSpec, device, run
 from explorer.asked import as_settings
 from explorer.link import encode
-from explorer.ui.api import ENDPOINTS
+from explorer.ui.api import _answered
+from explorer.ui.endpoints import ENDPOINTS, described
 from tests.api.conftest import LIMITS, Running, stream
 
 EDITED = RunSpec(B=2, T=3, d_model=12, h=3, weights="random", edits=(Edit("probs", (0, 1, 2, None), 0.25),))
@@ -40,6 +43,15 @@ def test_gradio_client_finds_the_named_endpoints(client: Client) -> None:
         assert "Limits: B up to 8, T and past up to 128" in endpoint["description"]
         assert all(p["parameter_name"] for p in endpoint["parameters"])
     assert [p["parameter_name"] for p in named["/trace"]["parameters"]] == ["link", "settings", "only"]
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_each_parameter_is_described_where_gradio_reads_it_for_mcp(name: str) -> None:
+    endpoint = ENDPOINTS[name]
+    about, parameters, returns = described(endpoint)
+    assert list(parameters) == list(inspect.signature(endpoint).parameters)
+    assert all(parameters.values()) and about and returns
+    assert get_function_description(_answered(endpoint))[1] == parameters
 
 
 @pytest.mark.parametrize("by", ["link", "settings", "address"])

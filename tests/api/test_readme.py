@@ -79,7 +79,7 @@ def test_the_page_about_the_endpoints(http: httpx.Client) -> None:
     assert "T and past up to 128" in page and "2,000 numbers in an answer" in page, "the limits in force"
     for name in ("trace", "ledger", "figure", "generate", "generate_stream"):
         assert f'<section id="{name}">' in page
-    assert "new_tokens: at most so many" in page and "repetition_penalty" in page
+    assert "<td>at most so many</td>" in page and "repetition_penalty" in page
     requests = re.findall(r"<pre>curl (\S+) .*?-d '(.*?)'</pre>", page, re.DOTALL)
     assert len(requests) == 5
     for address, body in requests:

@@ -56,12 +56,17 @@ class ExplorerPage:
         )
         self.settle()
 
-    def settle(self, still: int = 250) -> None:
-        """Wait until no answer was painted for `still` milliseconds."""
+    def settle(self, still: int = 150) -> None:
+        """Wait until every question is answered and no other was asked for `still` milliseconds."""
         last = -1
-        while (now := self.seq()) != last:
+        while (now := self.answered()) != last:
             last = now
             self.page.wait_for_timeout(still)
+
+    def answered(self) -> int:
+        """The number of the last painted answer, once no question is under way."""
+        self.page.wait_for_function("document.querySelector('[data-ready]').dataset.asking !== 'true'")
+        return self.seq()
 
     # --------------------------------------------------------------------------------------------------- cells
 

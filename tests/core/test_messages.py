@@ -44,7 +44,7 @@ NOT_FOR_THE_PAGE = {
 DECLARED = {"Axis", "Quantity", "Weight", "Kind"}  # their titles are translated in explorer/stages/*/terms.md
 EQUATION = re.compile(r"^\w+(, [A-Z])? = |^key j ")  # so are the words of equations
 ERRORS = {"SpecError", "SwitchError", "DeviceError", "LinkTooLong", "UnknownName", "OutOfTime", "Left"}
-NOT_RAISED_ON_THE_PAGE = ("asked", "answers", "generation", "cli.", "export.", "ui.api", "ui.options")
+NOT_RAISED_ON_THE_PAGE = ("asked", "answers", "generation", "cli.", "export.", "ui.endpoints", "ui.options")
 SENTENCE = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")
 
 

@@ -46,7 +46,7 @@ from pathlib import Path
 from explorer import Edit, PRESETS, RunSpec, SpecError, run, sources
 from explorer.__main__ import main
 from explorer.generation import Sampling, write
-from explorer.ui import api, page
+from explorer.ui import api, endpoints, page
 from tests.small_checkpoint import write_checkpoint
 
 said["after torch"] = spaces.after_torch
@@ -68,7 +68,7 @@ except SpecError as error:
     said["cuda"] = str(error)
 said["text"] = [part.done for part in write("tiny", "the cat", Sampling(new_tokens=3))][-1]
 for name in ("trace", "ledger", "figure"):
-    said[name] = api._answered(getattr(api, name))()["ok"]
+    said[name] = api._answered(getattr(endpoints, name))()["ok"]
 said["walk"] = main(["export", str(folder / "walk.html")])
 """)
     assert report["touches"] == []
@@ -85,7 +85,7 @@ said["walk"] = main(["export", str(folder / "walk.html")])
 def asked_for() -> dict[str, Any]:
     """What happens when the marked function is called, once with the way there and back alone, once in earnest."""
     return on_zero_gpu("""
-from explorer.ui import api, gpu
+from explorer.ui import api, endpoints, gpu
 from explorer import RunSpec, Edit, run
 from explorer.capture.recorder import hooks_on
 from explorer.run import prepare
@@ -93,13 +93,13 @@ import spaces, torch
 edits = (Edit("probs", (0, 0, 1, 0), 0.5),)
 spec = RunSpec(T=4, past=1, weights="random", d_model=8, h=2, edits=edits, switches=("no_rope",))
 gpu.PLACE = "cpu"  # there is no GPU here
-answer = api._answered(api.gpu)("", gpu.as_settings(spec))
+answer = api._answered(endpoints.gpu)("", gpu.as_settings(spec))
 result = spaces.calls[0]["result"]
 said["ok"], said["largest"] = answer["ok"], answer["largest"]
 said["names"] = [row["name"] for row in answer["rows"]] == list(run(spec).names)
 said["kinds"] = sorted({type(x).__name__ for x in result["values"].values()} | {type(result["device"]).__name__})
 gpu.PLACE = "cuda"
-said["refused"] = api._answered(api.gpu)("", gpu.as_settings(spec))
+said["refused"] = api._answered(endpoints.gpu)("", gpu.as_settings(spec))
 hooks.update(hooks_on(prepare(spec).block))
 said["touches"] = len(spaces.touches)
 try:
