@@ -27,6 +27,7 @@ import {State} from "./state.js";
 import {Studio} from "./studio.js";
 import {Examples, setField, Tokens} from "./weights.js";
 import {Walk} from "./walk.js";
+import {Welcome} from "./welcome.js";
 import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
@@ -73,6 +74,7 @@ class Page {
     this.header = new Header({texts, presets: fixed.presets, act, home: state.chosenLang ? `?lang=${state.chosenLang}` : "?"});
     this.map = new BlockMap({...common, rows: fixed.map});
     this.stage = new Stage({...common, stages: fixed.stages});
+    this.stage.beside(this.welcome = new Welcome({texts}));
     this.board = new Board({state: this.state, names: fixed.axes, texts, changed: () => this.ask(), selected: (q, i) => this.inspector.choose({q, i})});
     this.legend = new Legend(texts);
     this.inspector = new Inspector({texts, quantities: fixed.quantities, names: fixed.axes, letters: fixed.letters, state: this.state, board: this.board,
@@ -90,7 +92,7 @@ class Page {
       this.gpu = new Gpu({texts, quantities: fixed.quantities, compose: () => this.state.request()});
       this.controls.groups.get("runtime").append(this.gpu.node);
     }
-    this.quiz = new Quiz({...asides, state, board: this.board});
+    this.quiz = new Quiz({...asides, state, board: this.board, before: before?.quiz});
     this.effects = new Effects({...asides, go: (name, stage) => this.tryOut(name, stage)});
     this.bridge = new Bridge(asides);
     this.studio = new Studio({...asides, state, visit: (stage, preset) => this.visit(stage, preset)});
@@ -264,6 +266,7 @@ class Page {
     this.slices.update(answer);
     const edited = answer.edits.length + answer.switches.length > 0, first = edited && !this.root.classList.contains("edited");
     this.root.classList.toggle("edited", edited);
+    this.welcome.update({edited, stage: answer.stage});
     if (first) requestAnimationFrame(() => this.board.uncover()); // on a phone the tools of an edit come over the page
     this.tokens.update(answer.tokens);
     this.trials.forEach(trial => trial.look(answer.stage));

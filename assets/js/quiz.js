@@ -7,7 +7,8 @@ import {Part} from "./part.js";
 /** One question; said(right, first try) after each answer. */
 class Question {
   constructor({kind, about, index, text, options, answer, why, hint}, texts, said) {
-    Object.assign(this, {about, index, answer, texts, said, kind, solved: false, tries: 0});
+    Object.assign(this, {about, index, answer, texts, said, kind, solved: false, tries: 0, taken: []});
+    this.place = JSON.stringify([kind, about, index, answer]); // the same in every language
     this.key = JSON.stringify([text, options, answer]);
     this.buttons = options.map((option, n) => h("button", {type: "button", class: "answer", dataset: {answer: n}, html: option, onclick: () => this.take(n)}));
     this.verdict = h("p", {class: "verdict", role: "status"});
@@ -18,12 +19,14 @@ class Question {
 
   take(n) {
     if (this.solved) return;
+    const held = document.activeElement === this.buttons[n];
     this.tries += 1;
+    this.taken.push(n);
     this.solved = n === this.answer;
     this.buttons[n].classList.add(this.solved ? "right" : "wrong");
     this.buttons[n].disabled = !this.solved;
     if (this.solved) this.buttons.forEach((button, at) => { button.disabled = at !== n; });
-    else this.buttons.find(button => !button.disabled)?.focus(); // a button that goes dead would drop the focus
+    else if (held) this.buttons.find(button => !button.disabled)?.focus(); // a button that goes dead would drop the focus
     setText(this.verdict, this.texts[this.solved ? "quiz_right" : "quiz_wrong"]);
     this.why.hidden = !this.solved;
     this.hint.hidden = this.solved;
@@ -32,9 +35,9 @@ class Question {
 }
 
 export class Quiz {
-  /** board: of the page, whose cells are covered; state: for stage and head. */
-  constructor({texts, ask, compose, state, board}) {
-    Object.assign(this, {texts, board, state, questions: []});
+  /** board: of the page, whose cells are covered; state: for stage and head; before: the quiz in the other language. */
+  constructor({texts, ask, compose, state, board, before = null}) {
+    Object.assign(this, {texts, board, state, before, questions: []});
     this.list = h("ol", {class: "questions"});
     this.score = h("p", {class: "quiet", dataset: {quiz: "score"}});
     this.more = h("button", {type: "button", class: "plain", dataset: {quiz: "more"}, onclick: () => { state.quizSeed += 1; this.part.refresh(); }}, texts.quiz_more);
@@ -69,7 +72,17 @@ export class Quiz {
       return kept ?? asked;
     });
     this.list.replaceChildren(...this.questions.map(q => q.node));
+    this.takeUp(this.before);
+    this.before = null;
     this.marked();
+  }
+
+  /** What was answered in the other language stays answered. */
+  takeUp(before) {
+    before?.questions.forEach(({place, taken}, n) => {
+      const question = this.questions[n];
+      if (question?.place === place) taken.forEach(answer => question.take(answer));
+    });
   }
 
   marked() {

@@ -32,7 +32,8 @@ export class Stage {
     this.previous = step(-1, texts.previous, "M12.5 4L6.5 10L12.5 16");
     this.next = step(1, texts.next, "M7.5 4L13.5 10L7.5 16");
     this.head = h("header", {class: "stage-head"},
-      this.top = h("div", {class: "stage-top"}, h("div", {}, this.place, this.title), h("div", {class: "steps"}, this.previous, this.next)), this.equation);
+      this.top = h("div", {class: "stage-top"}, h("div", {}, this.place, this.title), h("div", {class: "steps"}, this.previous, this.next)),
+      this.row = h("div", {class: "equation-row"}, this.equation));
     this.facts = h("div", {class: "facts"});
     new ResizeObserver(() => this.reserve()).observe(this.place); // as wide as they are, and of a height of its own
     this.mixes = h("p", {});
@@ -41,6 +42,11 @@ export class Stage {
       h("div", {class: "asides"}, h("h2", {}, texts.mixes), this.mixes, h("h2", {}, texts.notice), this.notice));
     this.lines = h("div", {class: "code-columns"});
     this.code = h("details", {class: "code"}, h("summary", {}, texts.code), this.lines);
+  }
+
+  /** Put something at the right of the equation. */
+  beside({node}) {
+    this.row.append(node);
   }
 
   choose(stage, moe = false) {

@@ -17,6 +17,9 @@ Open = Callable[..., ExplorerPage]
 SPEC = RunSpec(B=1, T=2, d_model=4, h=2, d_ff=4, weights="random", seed=2)
 CELL = ("resid_mid", (0, 0, 0))
 
+PLACES = (
+    "marked => marked.map(one => [one.closest('[data-question]').dataset.question, one.dataset.answer, one.className])"
+)
 WAITING = re.compile(r"\bwaiting\b")  # while other questions are on their way
 
 
@@ -147,6 +150,27 @@ def test_another_language_asks_the_same(open_explorer: Open) -> None:
     box.scroll_into_view_if_needed()
     expect(values).to_have_count(1)
     assert answers(values) == chosen
+
+
+def test_what_was_answered_stays_answered_in_another_language(open_explorer: Open) -> None:
+    explorer = open_explorer(f"?{encode(SPEC)}&stage=7")
+    box, marks = opened(explorer), ".answer.right, .answer.wrong"
+    first = box.locator("[data-question]").first
+    for n in range(4):
+        if not first.locator(".right").count():
+            first.locator(f"[data-answer='{n}']").click()
+    last = box.locator("[data-question]").last
+    last.locator(".answer").first.click()
+    taken, score = box.locator(marks).evaluate_all(PLACES), box.locator("[data-quiz=score]").inner_text()
+    explorer.page.locator("[data-act=language]").click()
+    expect(box.locator("> summary")).to_have_text(words("zh")["quiz"])
+    box.scroll_into_view_if_needed()
+    expect(first.locator(".why")).to_be_visible()
+    assert box.locator(marks).evaluate_all(PLACES) == taken
+    counts = box.locator("[data-quiz=score]").inner_text()
+    assert sorted(re.findall(r"\d+", counts)) == sorted(re.findall(r"\d+", score))
+    assert first.locator(".verdict").inner_text() == words("zh")["quiz_right"]
+    expect(explorer.page.locator("[data-act=language]")).to_be_focused()
 
 
 def test_forced_colours_show_neither_the_covered_number_nor_borderless_answers(
