@@ -1,111 +1,19 @@
-"""Every command as a person would type it: what it prints, what it writes, what it says when something is wrong."""
+"""Every command as a person would type it: what it prints and what it writes."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from explorer import Edit, RunSpec, offers, run, sources
-from explorer.__main__ import main
-from explorer.cli.options import GROUPS
-from explorer.cli.parser import COMMANDS
-from explorer.offers import OFFERS
+from explorer import Edit, RunSpec, run
 from explorer.spec import PRESETS
+from tests.cli.conftest import Said
 from tests.small_checkpoint import write_checkpoint
-
-ROOT = Path(__file__).resolve().parents[2]
-Said = tuple[int, str, str]
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Said]]:
-    """say("trace", "--T", "3") -> (exit status, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "100")
-    offered = dict(OFFERS)
-
-    def call(*arguments: object) -> Said:
-        try:
-            status = main([str(a) for a in arguments])
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    yield call
-    OFFERS.clear()
-    OFFERS.update(offered)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_checkpoint(tmp_path_factory.mktemp("cli") / "tiny")
-
-
-# ------------------------------------------------------------------------------------------------------------- help
-
-
-def test_help_is_quick_and_needs_no_torch() -> None:
-    code = (
-        "import sys; sys.argv = ['explorer', 'trace', '--help']\n"
-        "from explorer.__main__ import main\n"
-        "try: main()\n"
-        "except SystemExit as end: print(end.code, sorted({'torch', 'gradio', 'plotly', 'numpy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "0 []"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_examples(say: Callable[..., Said], command: str) -> None:
-    status, out, err = say(command, "--help")
-    assert (status, err) == (0, "")
-    assert COMMANDS[command][0] in out
-    assert len(re.findall(rf"^  python -m explorer {command}", out, re.MULTILINE)) >= 2
-    assert all(len(line) <= 120 for line in out.splitlines())
-
-
-@pytest.mark.parametrize("shipped", [True, False])
-def test_generate_says_what_it_does_without_a_checkpoint(
-    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: bool
-) -> None:
-    folder = write_checkpoint(tmp_path / "checkpoint") if shipped else tmp_path / "none"
-    monkeypatch.setattr(offers, "SHIPPED", folder)
-    OFFERS.pop(offers.SHIPPED_NAME, None)
-    _, out, _ = say("generate", "--help")
-    bare = "  python -m explorer generate --prompt" in out
-    text = " ".join(out.split())
-    assert (bare, "(default: the one of this copy)" in text, "this copy has no checkpoint of its own" in text) == (
-        shipped, shipped, not shipped,
-    )  # fmt: skip
-    if shipped:
-        sources.offer(offers.SHIPPED_NAME, folder)
-    status, _, err = say("generate", "--prompt", "Once", "--new-tokens", "2")
-    assert (status == 0) is shipped
-    assert ("has no checkpoint of its own. Give one with --checkpoint PATH." in err) is not shipped
-
-
-def test_every_field_of_a_run_is_an_option() -> None:
-    named = [name for group in GROUPS.values() for name in group]
-    assert sorted(named) == sorted(f.name for f in fields(RunSpec) if f.name not in ("edits", "switches"))
-
-
-def test_the_examples_work(say: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    examples = [line.strip() for name in ("trace", "ledger", "figure") for line in COMMANDS[name][1].splitlines()]
-    for line in filter(None, examples):
-        words = [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|(\S+)', line.removeprefix("{p} "))]
-        status, _, err = say(*words)
-        assert status == 0, (line, err)
-    assert {path.name for path in tmp_path.iterdir()} == {"capstone.npz", "attention.html", "rope.json"}
-
 
 # ------------------------------------------------------------------------------------------------------------ trace
 
@@ -265,68 +173,3 @@ def test_check_of_a_checkpoint_that_does_not_fit(say: Callable[..., Said], tmp_p
     assert (status, out) == (1, "")
     assert "missing from the file" in err
     assert "Traceback" not in err
-
-
-# ------------------------------------------------------------------------------------------------------- what is wrong
-
-
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        (("trace", "--B", "two"), "--B: B = 'two' is not a number"),
-        (("ledger", "--d-model", "12"), "--d-model: The toy's weights need d_model = 2, not 12."),
-        (("trace", "--weights", "random", "--d_model", "12", "--h", "5"), "--h: h = 5 does not divide d_model = 12."),
-        (("trace", "--edit", "probs[0,0,9,0]=1"), "--edit number 1: probs has shape 1×1×2×2;"),
-        (("trace", "--edit", "probs"), "--edit: The edit 'probs' could not be read. Write TARGET[INDEX]=VALUE"),
-        (("trace", "--switch", "no_masks"), "--switch: There is no switch 'no_masks'."),
-        (("trace", "--only", "nothing"), "--only: This run has no 'nothing'."),
-        (("trace", "--only", "nothing", "--out", "run.npz"), "--only: This run has no 'nothing'."),
-        (
-            ("trace", "--weights", "random", "--B", "2", "--T", "1024", "--h", "32", "--d-model", "64"),
-            "--only: scores has 2×32×1024×1024 cells, 256 MiB in float32; at most 128 MiB are computed at once.",
-        ),
-        (("trace", "--out", "run.txt"), "--out run.txt: the name must end in .json or .npz."),
-        (("trace", "--out", "/nowhere/run.json"), "/nowhere/run.json cannot be written: No such file"),
-        (("trace", "--preset", "toy", "--link", "T=3"), "--link: A link and a preset are given."),
-        (("trace", "--weights", "checkpoint:gone"), "--weights: There is no checkpoint 'gone' here."),
-        (("ledger", "--checkpoint", "/nowhere"), "/nowhere does not exist"),
-        (("figure", "atention", "--out", "a.html"), "There is no figure 'atention'. Did you mean 'attention'?"),
-        (("figure", "router", "--out", "a.html"), "This run is dense, so there is no router."),
-        (("figure", "attention", "--out", "a.gif"), "--out a.gif: the name must end in"),
-        (("export", "walk.txt"), "walk.txt: the page is written to a file whose name ends in .html."),
-        (("check", "--checkpoint", "/nowhere", "--T", "x"), "argument --T: invalid int value: 'x'"),
-        (("trace", "--bee", "3"), "unrecognized arguments: --bee 3 (see"),
-        (("walk",), "invalid choice: 'walk'"),
-        ((), "required: COMMAND"),
-    ],
-)  # fmt: skip
-def test_a_mistake_gets_one_clear_line(
-    say: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], says: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, out, err = say(*typed)
-    assert (status, out) == (2, "")
-    assert err.startswith("python -m explorer")
-    assert err.count("\n") == 1
-    assert says in err
-    assert not list(tmp_path.iterdir()), "nothing is left behind"
-
-
-def test_generate_says_what_is_wrong(say: Callable[..., Said], checkpoint: Path) -> None:
-    asked = ("generate", "--checkpoint", checkpoint)
-    for more, says in (
-        (("--prompt", "the", "--temperature", "-1"), "--temperature: temperature = '-1.0' is out of range."),
-        (("--prompt", "the", "--new-tokens", "9999"), "--new-tokens: new_tokens = '9999' is out of range."),
-        (("--prompt", " "), "--prompt: The prompt is empty."),
-        (("--prompt", "the " * 600), "--prompt: The prompt has 600 tokens; 448 fit. Shorten it."),
-    ):
-        status, out, err = say(*asked, *more)
-        assert (status, out) == (2, "")
-        assert says in err
-
-
-def test_a_reader_who_leaves_is_no_error() -> None:
-    command = f"{sys.executable} -m explorer trace --T 256 --weights random --d-model 64 --h 2 | head -c 20"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout == '{"link": "v=1&T=256&'
-    assert done.stderr == ""

@@ -5,9 +5,6 @@ Independent of how messages are made: what comes out of `answer` is read as text
 
 from __future__ import annotations
 
-import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -28,12 +25,11 @@ from explorer.spec import RunSpec
 from explorer.switches import KINDS
 from explorer.ui.live_figure import LONGEST_REQUEST, Explorer
 from explorer.ui.page import answer
-from explorer.ui.words import words
+from tests.ui.in_chinese import CJK, check, is_chinese
 from tests.ui.reading_checkpoint import write_reader
 
-CJK = re.compile(r"[一-鿿]")
-QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”")  # what was typed
-ENGLISH = re.compile(r"[A-Za-z]{2,}(?: [a-z]{2,}){2,}")
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 FIELDS = [field.name for field in fields(RunSpec) if field.name not in ("edits", "switches")]
 TYPED: list[Any] = [
     "", " ", "abc", "-1", "0", "1", "1.5", "3", "5", "1e400", "nan", "9" * 30, "9" * 5000, 2**63, 1e308, True, None,
@@ -46,45 +42,6 @@ BASES: list[dict[str, Any]] = [
     {"T": "3", "d_model": "8", "h": "2", "weights": "random", "experts": "3", "past": "2"},
     {"weights": "checkpoint:reader", "text": "once upon a time", "T": "4"},
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One that reads, one that has gone since it was offered, one whose tokenizer has gone."""
-    folder = tmp_path_factory.mktemp("checkpoints")
-    for name in ("reader", "lost", "mute"):
-        sources.offer(name, write_reader(folder / name))
-    shutil.rmtree(folder / "lost")
-    (folder / "mute" / "tokenizer.json").unlink()
-    sources._open.cache_clear()
-    yield
-    for name in ("reader", "lost", "mute"):
-        del OFFERS[name]
-
-
-def told(reply: dict[str, Any]) -> list[str]:
-    """Every message of an answer."""
-    share = reply.get("share") or {}
-    texts = [*reply.get("errors", {}).values(), *reply.get("notes", []), reply.get("unlinked"), share.get("note")]
-    return [text for text in texts if text]
-
-
-def check(request: dict[str, Any], *, says: bool = False) -> None:
-    """says: there must be a message."""
-    chinese, english = (answer({**request, "lang": lang}) for lang in ("zh", "en"))
-    assert chinese["ok"] == english["ok"]
-    assert chinese.get("errors", {}).keys() == english.get("errors", {}).keys()
-    assert len(told(chinese)) == len(told(english)) >= says
-    for text in told(chinese):
-        assert text != words("zh")["internal_error"], request
-        assert is_chinese(text), (request, text)
-    for text in told(english):
-        assert not CJK.search(text), (request, text)
-
-
-def is_chinese(text: str) -> bool:
-    bare = QUOTED.sub("", text)
-    return bool(CJK.search(bare)) and not ENGLISH.search(bare)
 
 
 def test_the_rule_itself() -> None:
@@ -267,47 +224,3 @@ def test_what_is_no_request(text: str, tmp_path: Path) -> None:
 def test_the_page_that_finds_no_script_says_so_in_both_languages(tmp_path: Path) -> None:
     lost = Explorer(answer, {}, {}, tmp_path / "plotly.js").props["lost"]
     assert lost.keys() == {"en", "zh"} and is_chinese(lost["zh"]) and not CJK.search(lost["en"])
-
-
-# ---------------------------------------------------------------------------------------------- the whole picture
-
-
-def strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            if key not in ("code", "text", "examples", "error", "query", "link"):
-                yield from strings(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from strings(part)
-
-
-@pytest.mark.parametrize("stage", range(1, 9))
-def test_nothing_in_a_picture_is_english(stage: int) -> None:
-    spec = {"T": "3", "B": "2", "d_model": "8", "h": "2", "weights": "random", "past": "1", "attention": "flash"}
-    for request in (
-        {"spec": spec, "switches": ["no_mask"]}, {"spec": {**spec, "experts": "3"}},
-        {"edits": [{"t": "probs", "i": [0, 0, 1, 0], "x": 0.5}]},
-    ):  # fmt: skip
-        picture = answer({**request, "stage": stage, "lang": "zh"})
-        assert picture["ok"]
-        for text in strings(orjson.loads(orjson.dumps(picture, option=orjson.OPT_SERIALIZE_NUMPY))):
-            assert not ENGLISH.search(re.sub(r"<[^>]*>", " ", text)), text
-
-
-def test_nothing_that_never_changes_is_english() -> None:
-    fixed = answer({"want": ["fixed"], "lang": "zh"})
-    in_english = {"default_text", "language_hint"}  # what a model reads, and the way back for who reads no Chinese
-    fixed["fixed"]["texts"] = {k: v for k, v in fixed["fixed"]["texts"].items() if k not in in_english}
-    for text in strings(orjson.loads(orjson.dumps(fixed, option=orjson.OPT_SERIALIZE_NUMPY))):
-        assert not ENGLISH.search(re.sub(r"<[^>]*>", " ", text)), text
-
-
-def test_ledger_notes() -> None:
-    edit = {"t": "q", "i": [0, 0, 0, 0], "x": 2}
-    notes = {lang: {row["note"] for row in answer({"lang": lang, "edits": [edit]})["ledger"]} for lang in ("en", "zh")}
-    assert {"", "edited", "same memory as k_rot"} <= notes["en"]
-    assert {"", "已编辑", "与 k_rot 共用内存"} <= notes["zh"]
-    assert all(is_chinese(note) for note in notes["zh"] - {""})
