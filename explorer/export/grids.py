@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.draw.numbers import number
+from explorer.draw.scales import nice_limit
 from explorer.export.texts import TEXTS, Texts
 from explorer.inspector import mathml, symbol
-from explorer.quantities import QUANTITIES, weight_of
+from explorer.quantities import QUANTITIES, Quantity, Weight, weight_of
 from explorer.stages.terms import title_in
 
 Array = NDArray[Any]
@@ -40,18 +41,21 @@ class Place:
 
 def tensor(done: Trace, base: Trace, name: str, place: Place) -> str:
     """One quantity or weight: its symbol, title, shape, and its numbers for the chosen batch row and head."""
-    about = QUANTITIES[name] if name in QUANTITIES else weight_of(name)
+    about = _about(name)
     lengths = done.shape(name) if name in done else done.weights[name].shape
     shape = " × ".join(f"{AXES[a].symbol}&thinsp;=&thinsp;{n}" for a, n in zip(about.axes, lengths, strict=True))
-    slices = [
-        _slice(done, base, name, prefix, lengths, TEXTS[place.lang])
-        for prefix in _prefixes(about.axes, lengths, place.row, place.head, done.sizes)
-    ]
+    prefixes = list(_prefixes(about.axes, lengths, place.row, place.head, done.sizes))
+    limit = nice_limit(*(_part(done, name, prefix) for prefix in prefixes))
+    slices = [_slice(done, base, name, prefix, lengths, limit, TEXTS[place.lang]) for prefix in prefixes]
     called = escape(title_in(done, name, place.lang))
     return (
         f'<div class="tensor role-{about.role}"><h4>{mathml(symbol(name))} <span>{called}</span></h4>'
         f'<p class="shape"><code>{escape(name)}</code> {shape}</p><div class="slices">{"".join(slices)}</div></div>'
     )
+
+
+def _about(name: str) -> Quantity | Weight:
+    return QUANTITIES[name] if name in QUANTITIES else weight_of(name)
 
 
 def _part(trace: Trace, name: str, prefix: tuple[int, ...]) -> Array:
@@ -76,7 +80,9 @@ def _prefixes(
     )
 
 
-def _slice(done: Trace, base: Trace, name: str, prefix: tuple[int, ...], lengths: tuple[int, ...], texts: Texts) -> str:
+def _slice(
+    done: Trace, base: Trace, name: str, prefix: tuple[int, ...], lengths: tuple[int, ...], limit: float, texts: Texts
+) -> str:
     part, old = _part(done, name, prefix), _part(base, name, prefix)
     edited = _edited(done, name, prefix, lengths).reshape(part.shape)
     if part.size <= WHOLE:
@@ -87,24 +93,36 @@ def _slice(done: Trace, base: Trace, name: str, prefix: tuple[int, ...], lengths
     lines = [f"<tr>{'' if lone else '<th></th>'}{''.join(f'<th>{c}</th>' for c in range(cols))}</tr>"]
     for r in range(rows):
         at = prefix if lone else (*prefix, r)
-        cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c], texts) for c in range(cols))
+        cells = "".join(_cell(name, (*at, c), part[r, c], old[r, c], edited[r, c], limit, texts) for c in range(cols))
         lines.append(f"<tr>{'' if lone else f'<th>{r}</th>'}{cells}{'<td>…</td>' if cols < part.shape[1] else ''}</tr>")
     if rows < part.shape[0]:
         lines.append(f"<tr><th></th>{'<td>…</td>' * cols}</tr>")
-    axes = QUANTITIES[name].axes if name in QUANTITIES else weight_of(name).axes
-    words = " · ".join(f"{AXES[a].symbol} {i}" for a, i, n in zip(axes, prefix, lengths, strict=False) if n > 1)
+    words = " · ".join(
+        f"{AXES[a].symbol} {i}" for a, i, n in zip(_about(name).axes, prefix, lengths, strict=False) if n > 1
+    )
     cut = texts.cut.format(rows=rows, cols=cols, all_rows=part.shape[0], all_cols=part.shape[1])
     caption = f"{words} {cut}" if part.size > WHOLE else words
     return f"<figure><figcaption>{caption}</figcaption><table>{''.join(lines)}</table></figure>"
 
 
-def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any, texts: Texts) -> str:
+def _cell(name: str, index: tuple[int, ...], value: Any, old: Any, edited: Any, limit: float, texts: Texts) -> str:
     same = value == old or (np.isnan(value) and np.isnan(old))
     marks = [word for word, on in (("edited", edited), ("changed", not same), ("hidden", np.isneginf(value))) if on]
     where = ",".join(map(str, index))
     said = f"{name}[{where}] = {float(value)!r}" + ("" if same else f", {texts.unedited} {float(old)!r}")
     classes = f' class="{" ".join(marks)}"' if marks else ""
-    return f'<td{classes} data-q="{name}" data-i="{where}" title="{said}">{number(float(value))}</td>'
+    colour = _colour(_about(name), float(value), limit)
+    return f'<td{classes} data-q="{name}" data-i="{where}" title="{said}"{colour}>{number(float(value))}</td>'
+
+
+def _colour(about: Quantity | Weight, value: float, limit: float) -> str:
+    """How far a cell's colour is from that of zero, for style.css: to one side, the other, or along probability's."""
+    scale = getattr(about, "scale", "signed")
+    if scale == "index" or not np.isfinite(value):
+        return ""
+    end, most = ("unit", 1.0) if scale == "unit" else ("plus" if value > 0 else "minus", limit)
+    far = min(abs(value) / most, 1.0)
+    return f' style="--{end}:{far:.0%}"' if far >= 0.005 else ""
 
 
 def _edited(done: Trace, name: str, prefix: tuple[int, ...], lengths: tuple[int, ...]) -> Array:

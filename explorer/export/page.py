@@ -7,7 +7,9 @@ Must not know: how a stage, a figure or a table of numbers is made.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -27,8 +29,9 @@ from explorer.stages import STAGES, Stage
 from explorer.stages.terms import title
 
 HERE = Path(__file__).parent
+CSS = HERE.parents[1] / "assets" / "css"
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
 LOCALES = {"en": "en", "zh": "zh-Hans"}
@@ -66,7 +69,7 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{texts.title}</title>
-<style>{_colours()}{(HERE / "style.css").read_text(encoding="utf-8")}</style>
+<style>{_faces()}{_colours()}{(HERE / "style.css").read_text(encoding="utf-8")}</style>
 </head>
 <body>
 <header><h1>{texts.title}</h1>
@@ -85,12 +88,36 @@ def page(
 """
 
 
+def _faces() -> str:
+    """The page's typefaces, as @font-face rules that hold the fonts themselves."""
+    rules = (
+        line for line in (CSS / "page.css").read_text(encoding="utf-8").splitlines() if line.startswith("@font-face")
+    )
+    return "\n".join(re.sub(r'url\("([^"]+)"\)', _inline, rule) for rule in rules) + "\n"
+
+
+def _inline(address: re.Match[str]) -> str:
+    return f"url(data:font/woff2;base64,{b64encode((CSS / address[1]).read_bytes()).decode()})"
+
+
 def _colours() -> str:
-    """The role colours of figures and prose, as CSS variables in both themes."""
-    light, dark = (" ".join(f"--{role}: {PALETTE[theme][role]};" for role in ROLES) for theme in ("light", "dark"))
+    """The colours of roles and of cells, from the palette of figures and page, as CSS variables in both themes."""
+    light, dark = (" ".join(f"--{name}: {colour};" for name, colour in _named(theme)) for theme in ("light", "dark"))
     roles = "".join(f".role-{role} {{ --role: var(--{role}); }} span.role-{role}, mi.role-{role}, mrow.role-{role} "
                     f"{{ color: var(--{role}); }}\n" for role in ROLES)  # fmt: skip
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{roles}"
+
+
+def _named(theme: str) -> Iterator[tuple[str, str]]:
+    colours = PALETTE[theme]
+    yield from ((role, colours[role]) for role in ROLES)
+    signed, unit = colours["cell_signed"], colours["cell_unit"]
+    yield from {
+        "at-zero": unit[0][1],
+        "at-minus": signed[0][1],
+        "at-plus": signed[-1][1],
+        "at-unit": unit[-1][1],
+    }.items()
 
 
 def _run(spec: RunSpec, view: View, lang: str) -> str:
@@ -120,9 +147,10 @@ def _whatif(switch: str, lang: str) -> str:
 
 def _stage(stage: Stage, done: Trace, base: Trace, place: Place, figures: list[dict[str, Any]]) -> str:
     texts, prose = TEXTS[place.lang], stage.text(place.lang)
-    facts = "".join(f"<li>{fact}</li>" for fact in stage.facts(done, place.row, place.head, lang=place.lang))
+    facts = "".join(f"<p>{fact}</p>" for fact in stage.facts(done, place.row, place.head, lang=place.lang))
     tensors = "".join(
-        f'<div class="group {group}">{"".join(tensor(done, base, name, place) for name in names)}</div>'
+        f'<div class="group {group}"><h3>{getattr(texts, group)}</h3><div class="tensors">'
+        f"{''.join(tensor(done, base, name, place) for name in names)}</div></div>"
         for group, names in stage.panels(done).items()
         if names
     )
@@ -141,11 +169,10 @@ def _stage(stage: Stage, done: Trace, base: Trace, place: Place, figures: list[d
     return f"""<section class="stage" id="stage-{stage.number}">
 <h2>{stage.number}. {prose.title}</h2>
 <div class="equation">{stage.equation_in(place.lang, done.moe)}</div>
-<ul class="facts">{facts}</ul>
-{tensors}
+<div class="groups">{tensors}</div>
+<div class="facts">{facts}</div>
+<div class="asides"><p><b>{texts.mixes}</b> {prose.mixes}</p><p><b>{texts.notice}</b> {prose.notice}</p></div>
 {"".join(drawn)}
-<p class="mixes">{prose.mixes}</p>
-<p class="notice">{prose.notice}</p>
 <details><summary>{texts.lines}</summary>{code}</details>
 </section>
 """

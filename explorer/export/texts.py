@@ -28,6 +28,11 @@ class Texts:
     cut: str
     unedited: str
     whatif: str
+    input: str
+    weights: str
+    output: str
+    mixes: str
+    notice: str
 
 
 TEXTS = {
@@ -50,6 +55,11 @@ TEXTS = {
         cut="first {rows} × {cols} of {all_rows} × {all_cols}",
         unedited="unedited",
         whatif="{title}: {argument}",
+        input="in",
+        weights="weights",
+        output="out",
+        mixes="What mixes",
+        notice="What to notice",
     ),
     "zh": Texts(
         title="逐阶段走完一个 Transformer 块",
@@ -68,5 +78,10 @@ TEXTS = {
         cut="{all_rows} × {all_cols} 中的前 {rows} × {cols}",
         unedited="未改动时为",
         whatif="{title}：{argument}",
+        input="输入",
+        weights="权重",
+        output="输出",
+        mixes="什么在混合",
+        notice="值得注意",
     ),
 }

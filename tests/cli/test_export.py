@@ -23,7 +23,9 @@ from explorer.sources import offer
 from explorer.spec import PRESETS
 from tests.small_checkpoint import write_checkpoint
 
-CELL = re.compile(r'<td(?: class="([\w ]+)")? data-q="([\w.]+)" data-i="([\d,]+)" title="([^"]*)">([^<]*)</td>')
+CELL = re.compile(
+    r'<td(?: class="([\w ]+)")? data-q="([\w.]+)" data-i="([\d,]+)" title="([^"]*)"(?: style="[^"]*")?>([^<]*)</td>'
+)
 EDITED = RunSpec(edits=(Edit("resid_pre", (0, 0, 1), 2.0), Edit("probs", (0, 0, 1, 0), 0.75)), switches=("no_rope",))
 MOE = RunSpec(B=2, T=6, d_model=16, h=4, h_kv=2, weights="random", experts=4, experts_per_token=2, past=2)
 
@@ -56,6 +58,18 @@ def test_edits_and_what_they_changed_are_marked() -> None:
     assert found["masked_scores", (0, 0, 0, 1)] == ("hidden", "masked_scores[0,0,0,1] = -inf", "−∞")
     assert found["attn_norm", (0, 1, 0)][0] == ""
     assert not [marks for marks, _, _ in cells(page(RunSpec())).values() if "changed" in marks or "edited" in marks]
+
+
+def test_colours_say_sign_and_size() -> None:
+    spec = RunSpec(T=3, d_model=8, h=2, weights="random")
+    shades = dict(re.findall(r'data-q="(\w+)" data-i="0,0,2,1"[^>]*?(?: style="--(\w+:\d+)%")?>', page(spec)))
+    q, probs = run(spec)["q"][0, 0], run(spec)["probs"][0, 0, 2, 1]
+    side, far = shades["q"].split(":")
+    assert side == ("plus" if q[2, 1] > 0 else "minus")
+    limit = next(step for step in (1, 1.5, 2, 3, 5, 7, 10) if abs(run(spec)["q"][0]).max() <= step)
+    assert abs(int(far) / 100 - abs(q[2, 1]) / limit) <= 0.006
+    assert shades["probs"] == f"unit:{probs:.0%}"[:-1]
+    assert "style" not in re.search(r"<td[^>]*>−∞", page(spec))[0]  # type: ignore[index]
 
 
 def test_it_tells_the_whole_walk_and_how_to_open_it_again() -> None:
@@ -145,6 +159,8 @@ def test_it_opens_from_disk_without_any_request(tmp_path: Path, chromium: Browse
     assert drawn >= tab.locator("[data-figure]").count() >= 8
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
+    faces = "document.fonts.ready.then(all => [...all].filter(f => f.status === 'loaded').map(f => f.family))"
+    assert {"Source Sans 3", "Source Serif 4"} <= {name.strip('"') for name in tab.evaluate(faces)}
     tab.close()
     assert not [t for t in troubles if not t.startswith("data:")], troubles
 
