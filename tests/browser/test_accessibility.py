@@ -13,9 +13,9 @@ GRAVE = ("serious", "critical")
 OPTIONS = {"resultTypes": ["violations"]}
 
 
-def violations(explorer: ExplorerPage) -> list[str]:
+def violations(explorer: ExplorerPage, within: str = ".mbx") -> list[str]:
     """Each grave violation with the first elements it is about."""
-    found = Axe().run(explorer.page, context=".mbx", options=OPTIONS).response["violations"]
+    found = Axe().run(explorer.page, context=within, options=OPTIONS).response["violations"]
     return [
         f"{rule['impact']} {rule['id']} ({len(rule['nodes'])}): {node['html'][:200]} | {node['failureSummary'][:300]}"
         for rule in found
