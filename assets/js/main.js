@@ -232,6 +232,7 @@ class Page {
     if (!answer.ok) {
       if (this.cameFrom) this.takeUp(this.cameFrom);
       if (newest) this.state.wrong = true;
+      if (!this.good && answer.linked) this.sketch(answer.linked);
       return this.refused(answer.errors);
     }
     this.good = answer;
@@ -290,6 +291,17 @@ class Page {
   covered() {
     const bar = this.header.node.offsetHeight, {map} = this;
     return bar + (map.node.offsetWidth > innerWidth / 2 ? map.node.offsetHeight : 0);
+  }
+
+  /** Without any picture yet, what a link asks for stands in the fields at least, to be mended there. */
+  sketch({spec, derived, fields, stage, moe}) {
+    const {state} = this;
+    state.stage = stage;
+    this.controls.update({...spec, ...state.spec}, derived, fields);
+    this.edits.update(state.edits, state.switches);
+    this.header.update({preset: null, compare: state.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
+    this.map.choose(stage);
+    this.stage.choose(stage, moe);
   }
 
   /** The last good picture stays; each message goes beside what it is about. */

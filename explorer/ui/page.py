@@ -13,7 +13,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from explorer import allowance, device
+from explorer import allowance, device, link
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.capture.ledger import LedgerRow
@@ -50,7 +50,8 @@ def answer(request: Mapping[str, Any]) -> Payload:
         asked = inspect.settled(asked, request, trace)
         return {"ok": True, "seq": seq, **_painted(asked, trace, base, texts)}
     except (SpecError, allowance.Stopped) as error:
-        return {"ok": False, "seq": seq, "errors": _in_language(error.errors, texts["lang"])}
+        errors = _in_language(error.errors, texts["lang"])
+        return {"ok": False, "seq": seq, "errors": errors, **_linked(request.get("query"))}
     except Exception:
         log.exception("a request could not be answered")
         return {"ok": False, "seq": seq, "errors": {"": texts["internal_error"]}}
@@ -58,6 +59,15 @@ def answer(request: Mapping[str, Any]) -> Payload:
 
 def _in_language(errors: Mapping[str, str], lang: str) -> dict[str, str]:
     return {field: in_language(message, lang) for field, message in errors.items()}
+
+
+def _linked(query: Any) -> Payload:
+    """What a link asks for that cannot be run, to stand in the fields: {"linked": …}, or {} where there is no link."""
+    if not isinstance(query, str):
+        return {}
+    spec, view, _ = link.decode(query)
+    values = {"spec": controls.shown_values(spec), "derived": controls.derived(spec), "fields": controls.states(spec)}
+    return {"linked": {**values, "stage": view.stage, "moe": bool(spec.experts)}}
 
 
 def _runs(spec: RunSpec) -> tuple[Trace, Trace]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from explorer.effects import effects
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec
 from tests import toy_reference
-from tests.browser.conftest import DESKTOP, Watch
 from tests.browser.explorer_page import ExplorerPage
-from tests.browser.server import ROOT, Server
+from tests.browser.server import ROOT
 from tests.browser.test_accessibility import violations
-from tests.ui.reading_checkpoint import EXAMPLES, write_reader
 
 Open = Callable[..., ExplorerPage]
 SHOWN = {"rtol": 5.1e-4, "atol": 1e-6}
@@ -296,61 +294,6 @@ def test_experts_take_random_weights_and_show_one_at_a_time(explorer: ExplorerPa
         explorer.set_field("experts", "0")
     explorer.expect_no_errors()
     assert in_force(explorer) == []
-
-
-# ---------------------------------------------------------------------------------------------------- checkpoints
-
-
-@pytest.fixture(scope="module")
-def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("reading")
-    source = write_reader(folder / "reader")
-    with Server(folder / "log", extra=["--checkpoint", str(source)]) as running:
-        yield running
-
-
-@pytest.fixture
-def reader(chromium: Browser, reading: Server) -> Iterator[ExplorerPage]:
-    watch, context = Watch(reading.url), chromium.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
-    watch.attach(context)
-    explorer = ExplorerPage(context.new_page())
-    explorer.open(reading.url)
-    yield explorer
-    context.close()
-    assert not watch.troubles, "\n".join(watch.troubles)
-
-
-def test_a_checkpoint_reads_a_text_and_gives_the_sizes_back(reader: ExplorerPage) -> None:
-    expect(reader.field("text")).to_be_hidden()
-    before = reader.texts()
-    with reader.repaint():
-        reader.set_field("weights", "checkpoint:reader")
-    reader.expect_no_errors()
-    expect(reader.field("text")).to_have_value(EXAMPLES[0]["text"])
-    for name, value in {"T": "4", "B": "1", "d_model": "16", "h": "4"}.items():
-        expect(reader.field(name)).to_have_value(value)
-    expect(reader.field("d_model")).to_be_disabled()
-    expect(reader.page.locator(".tokens li")).to_have_count(4)
-    with reader.repaint():
-        reader.page.locator("[data-example]").nth(1).click()
-    expect(reader.field("B")).to_have_value("2")
-    expect(reader.field("T")).to_have_value("7")
-    expect(reader.field("padding")).to_have_value("4 0")
-    with reader.repaint():
-        reader.set_field("layer", "2")
-    reader.set_field("layer", "3")
-    assert "from 0 to 2" in reader.expect_error("layer")
-    with reader.repaint():
-        reader.set_field("layer", "1")
-    reader.set_field("text", "")
-    assert "empty" in reader.expect_error("text")
-    with reader.repaint():
-        reader.set_field("text", "the cat ran")
-    expect(reader.field("T")).to_have_value("3")
-    with reader.repaint():
-        reader.set_field("weights", "toy")
-    reader.expect_no_errors()
-    assert reader.texts() == before, "the sizes from before are back"
 
 
 # -------------------------------------------------------------------------------------------------------- download
