@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 
 from explorer import link
 from explorer.link import View
-from explorer.spec import PRESETS, Edit, RunSpec, SpecError
-from explorer.typed import shown
+from explorer.offers import OFFERS
+from explorer.spec import CHECKPOINT_PREFIX, PRESETS, Edit, RunSpec, SpecError
+from explorer.typed import read_field, shown
 
 EDIT = re.compile(
     r"\s*(?P<off>off\s+)?(?P<target>[\w.]+)\s*(?:\[(?P<index>[^\]]*)\])?\s*=\s*(?P<value>.+?)\s*", re.DOTALL
@@ -29,6 +30,8 @@ HOW_TO_EDIT = (
     '"resid_pre=[[[1,1],[1,-1]]]" for a whole tensor.'
 )
 SETTINGS = tuple(f.name for f in fields(RunSpec) if f.name not in ("edits", "switches"))
+OF_TEXT = ("B", "T", "past", "padding")  # what says how much of a text is read
+Fit = Callable[[str, str, Mapping[str, Any]], dict[str, Any]]
 DEEPEST = 8  # lists inside lists; no tensor has so many axes
 
 
@@ -89,11 +92,13 @@ def read_spec(
     settings: Mapping[str, object] | None = None,
     edits: Iterable[object] = (),
     switches: Iterable[str] = (),
+    fit: Fit | None = None,
 ) -> tuple[RunSpec, View, list[str]]:
-    """The spec, the view of the link, and sentences about parts of the link that were ignored.
+    """The spec, the view of the link, and sentences about parts of the link and settings that were ignored.
 
     The link or preset comes first, settings (by RunSpec's field names, text or numbers; None for the default) replace
-    what it says, edits and switches are added to it. Raises SpecError naming every wrong field.
+    what it says, edits and switches are added to it. fit: gives the sizes that a text among the settings asks for, from
+    the checkpoint's name, the text and the sizes that are settings too. Raises SpecError naming every wrong field.
     """
     base, view, notes = _base(link_or_address, preset)
     typed = dict(settings or {})
@@ -105,7 +110,40 @@ def read_spec(
         "switches": (*base.switches, *(switch for switch in switches if switch not in base.switches)),
     }
     given = {name: value for name, value in typed.items() if value is not None}
-    return RunSpec.parse(given, **held), view, notes
+    spec = RunSpec.parse(given | (_fitted(fit, given, base) if fit else {}), **held)
+    return spec, view, [*notes, *_ignored(spec, given, base)]
+
+
+def _fitted(fit: Fit, given: Mapping[str, object], base: RunSpec) -> dict[str, Any]:
+    """The sizes that a text among the settings asks for; none where something wrong is given, to be named later."""
+    text, weights = given.get("text"), str(given.get("weights") or base.weights).strip()
+    if not (isinstance(text, str) and text.strip() and weights.startswith(CHECKPOINT_PREFIX)):
+        return {}
+    try:
+        chosen = {name: read_field(name, given[name]) for name in OF_TEXT if _is_given(given.get(name))}
+    except ValueError:
+        return {}
+    return fit(weights.removeprefix(CHECKPOINT_PREFIX), text, ({"past": base.past} if base.past else {}) | chosen)
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and (not isinstance(value, str) or bool(value.strip()))
+
+
+def _ignored(spec: RunSpec, given: Mapping[str, object], base: RunSpec) -> list[str]:
+    """Sentences that name what was asked for and has no effect on this run."""
+    asked = base.given() | {name: read_field(name, value) for name, value in given.items() if _is_given(value)}
+    dictated = OFFERS[spec.checkpoint].fields if spec.checkpoint in OFFERS else {}
+    without = {
+        "The checkpoint has its own.": [name for name in dictated if asked.get(name, dictated[name]) != dictated[name]],
+        "Only a checkpoint reads a text and has layers; choose one as weights.": [
+            name for name in ("text", "layer") if asked.get(name) and not spec.checkpoint
+        ],
+        "Only random weights are drawn from it.": [
+            name for name in ("seed",) if name in given and asked.get(name) and spec.weights != "random"
+        ],
+    }  # fmt: skip
+    return [f"Ignored: {', '.join(names)}. {why}" for why, names in without.items() if names]
 
 
 def _base(address: str, preset: str) -> tuple[RunSpec, View, list[str]]:
@@ -138,8 +176,11 @@ def _listed(name: str, value: object) -> tuple[Any, ...]:
 
 
 def as_settings(spec: RunSpec) -> dict[str, Any]:
-    """The spec as plain data for JSON: what differs from the defaults; `read_spec(settings=…)` gives it back."""
+    """The spec as plain data for JSON: what differs from the defaults, and how much of a text is read;
+    `read_spec(settings=…)` gives it back."""
     plain: dict[str, Any] = {name: value for name, value in spec.given().items() if name not in ("edits", "switches")}
+    if spec.checkpoint and spec.text:
+        plain |= {name: getattr(spec, name) for name in OF_TEXT}
     if "padding" in plain:
         plain["padding"] = list(spec.padding)
     if spec.edits:

@@ -1,12 +1,14 @@
 """Checkpoints as the explorer's weights and input: a named checkpoint, one block of it, and a text's hidden states.
 
-Purpose: offer a checkpoint under a name; give its blocks and what a block receives when the model reads a text.
+Purpose: offer a checkpoint under a name; give its blocks and what a block receives when the model reads a text; fit a
+run's sizes to the text.
 Must not know: figures, the page.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from explorer.asked import read_spec
 from explorer.checkpoints import Checkpoint, CheckpointError, open_checkpoint
+from explorer.limits import LIMITS
+from explorer.link import View
 from explorer.messages import say
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
@@ -93,19 +98,58 @@ def reader_of(name: str) -> tuple[Checkpoint, Tokenizer]:
     return _open(source), _tokenizer(source)
 
 
-def fit_to_text(name: str, text: str) -> dict[str, Any]:
-    """The RunSpec fields that let the whole text be read: one batch row a line, shorter rows padded on the left.
+def read(**asked: Any) -> tuple[RunSpec, View, list[str]]:
+    """asked.read_spec with the sizes that a text asks for, and a sentence where some of the text is not read."""
+    spec, view, notes = read_spec(**asked, fit=fit_to_text)
+    if spec.checkpoint and spec.text.strip():
+        lengths = _lengths(_offer(spec).source, spec.text)
+        pads = spec.padding or (0,) * spec.B
+        length = spec.past + spec.T
+        left = sum(lengths) - sum(min(n, length - pad) for n, pad in zip(lengths, pads, strict=False))
+        if left:
+            note = say(
+                "{left} of the text's {total} tokens are not read: B = {B}, past + T = {length}.",
+                left=left, total=sum(lengths), B=spec.B, length=length,
+            )  # fmt: skip
+            notes.append(note)
+    return spec, view, notes
 
-    Returns B, T and padding. Raises SpecError for a text without a token.
+
+def fit_to_text(name: str, text: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The RunSpec fields that let the text be read: one batch row a line, shorter rows padded on the left.
+
+    given: those of B, T, past and padding that are chosen already; as much is read as they allow. Returns the others of
+    B, T and padding, none where what is given cannot be. Raises SpecError for a text without a token, and for one that
+    is longer than a run may be.
     """
-    if name not in OFFERS:
+    chosen = dict(given or {})
+    if name not in OFFERS or len(text) > LIMITS.text or not _possible(chosen):
         return {}
-    lengths = [len(row) for row in _rows(OFFERS[name].source, text)]
-    longest = max(lengths, default=0)
-    if not longest:
+    lengths = _lengths(OFFERS[name].source, text)
+    if not any(lengths):
         raise _empty()
-    pads = tuple(longest - n for n in lengths)
-    return {"B": len(lengths), "T": longest, "padding": pads if any(pads) else ()}
+    pads: Sequence[int] | None = chosen.get("padding")
+    rows = chosen.get("B", len(pads) if pads else len(lengths))
+    if rows > LIMITS.B:
+        message = say("The text has {lines} lines; at most {most} are read. Remove some.", lines=rows, most=LIMITS.B)
+        raise SpecError({"text": message})
+    read, past = (lengths + [0] * rows)[:rows], chosen.get("past", 0)
+    ends = [n + pad for n, pad in zip(read, pads or (0,) * rows, strict=False)]
+    fits = max(ends) if pads is None else min(ends)
+    tokens = chosen.get("T", max(1, fits - past))
+    if tokens > LIMITS.T:
+        message = say("A line has {tokens} tokens; at most {most} are read. Shorten it.", tokens=tokens, most=LIMITS.T)
+        raise SpecError({"text": message})
+    padding = tuple(max(0, min(fits, past + tokens) - n) for n in read)
+    fields = {"B": rows, "T": tokens, "padding": padding if any(padding) else ()}
+    return {field: value for field, value in fields.items() if field not in chosen}
+
+
+def _possible(chosen: Mapping[str, Any]) -> bool:
+    bounds = {"B": (1, LIMITS.B), "T": (1, LIMITS.T), "past": (0, LIMITS.T)}
+    whole = all(low <= chosen.get(name, low) <= high for name, (low, high) in bounds.items())
+    pads = chosen.get("padding", ())
+    return whole and len(pads) <= LIMITS.B and all(0 <= pad <= 2 * LIMITS.T for pad in pads)
 
 
 def _offer(spec: RunSpec) -> Offer:
@@ -146,6 +190,10 @@ def _rows(source: str, text: str) -> list[list[int]]:
     """Token numbers of each line that is not blank."""
     lines = [line for line in text.split("\n") if line.strip()]
     return [encoding.ids for encoding in _tokenizer(source).encode_batch(lines)]
+
+
+def _lengths(source: str, text: str) -> list[int]:
+    return [len(row) for row in _rows(source, text)]
 
 
 def _padded(spec: RunSpec) -> list[list[int]]:

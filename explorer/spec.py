@@ -69,10 +69,10 @@ class RunSpec:
     """Everything that one run of one block depends on. The default is the two-token toy of the course.
 
     B, T, d_model, h, h_kv, d_h, d_ff: sizes; h_kv, d_h and d_ff follow from the others when None
-    A checkpoint's sizes take the place of what is given for them.
     weights:    "toy" (all identity, a real SwiGLU solved for the course's update), "random" (drawn from `seed`)
-                or "checkpoint:NAME", a checkpoint that the server offers, of which block `layer` is used
-    text:       what a checkpoint reads; its tokens are cut to T
+                or "checkpoint:NAME", one that explorer.sources.offer has made known, of which block `layer` is used
+    text:       what a checkpoint reads, one batch row a line; its tokens are cut to past + T, and
+                explorer.sources.fit_to_text gives B, T and padding that cut none
     past:       tokens already in the cache when this call begins
     padding:    left-padded positions, one count a batch row; () for none
     angle_step: radians that feature pair 0 turns a position; rope_theta the RoPE base; yarn MiniMind's YaRN
@@ -80,6 +80,10 @@ class RunSpec:
     experts:    0 for a dense feed-forward, else the number of experts, `experts_per_token` of them a token
     attention:  "explicit", "flash" (scores computed on demand), or "auto" (explicit while scores fit the budget)
     switches:   named what-ifs made of edits (explorer.switches)
+
+    A checkpoint has its own d_model, h, h_kv, d_h, d_ff, qk_norm, norm_eps, rope_theta, yarn, experts,
+    experts_per_token and norm_topk: they take the place of what is given, and `seed` has no effect. Other weights make
+    no use of `layer` and `text`.
 
     Raises SpecError, naming every wrong field at once.
     """

@@ -91,24 +91,22 @@ def _switch_form(name: str) -> str:
 
 
 def read_run(arguments: argparse.Namespace) -> tuple[RunSpec, View, list[str]]:
-    """The spec that the arguments describe, the view of the link, and sentences about what was ignored in it.
+    """The spec that the arguments describe, the view of the link, and sentences about what was ignored.
 
     Raises SpecError, CheckpointError.
     """
     from explorer import sources  # fills the table of checkpoints
-    from explorer.asked import read_spec
+    from explorer.spec import SpecError
 
     typed = {name: value for name in SETTINGS if (value := getattr(arguments, name)) is not None}
     if arguments.checkpoint:
-        typed.setdefault("weights", f"checkpoint:{offer(arguments.checkpoint)}")
-    weights, text = str(typed.get("weights", "")), typed.get("text")
-    if text and weights.startswith("checkpoint:") and not {"B", "T", "padding", "past"} & typed.keys():
-        typed |= sources.fit_to_text(weights.removeprefix("checkpoint:"), text)
-    spec, view, notes = read_spec(
+        weights = f"checkpoint:{offer(arguments.checkpoint)}"
+        if typed.setdefault("weights", weights) != weights:
+            raise SpecError({"weights": "--checkpoint and --weights are given. Give one of the two."})
+    return sources.read(
         link_or_address=arguments.link, preset=arguments.preset or "", settings=typed,
-        edits=arguments.edit, switches=arguments.switch,
+        edits=arguments.edit, switches=getattr(arguments, "switch", ()),
     )  # fmt: skip
-    return spec, view, notes
 
 
 def offer(source: str) -> str:

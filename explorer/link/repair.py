@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from explorer.link.keys import KEYS
 from explorer.messages import say
+from explorer.offers import OFFERS
 from explorer.spec import Edit, RunSpec, SpecError
-from explorer.typed import shown
+from explorer.typed import read_field, shown
 
 # Where an error names a field that the link does not hold, one of these made it so: the first that mends it goes.
 SUSPECTS = (
@@ -40,7 +41,9 @@ class Parts:
                 self._lose(name, errors[name])
             if self.count() == held:
                 self._lose_suspect(errors)
-        return self.parse(self.typed, self.edits, self.switches)
+        spec = self.parse(self.typed, self.edits, self.switches)
+        self._lose_dictated(spec)
+        return spec
 
     def count(self) -> int:
         return len(self.typed) + len(self.edits) + len(self.switches)
@@ -65,6 +68,13 @@ class Parts:
         self.notes.append(
             say("The link's {key} = {value} was ignored. {reason}", key=KEYS[name], value=given, reason=message)
         )
+
+    def _lose_dictated(self, spec: RunSpec) -> None:
+        """What the link says otherwise than its checkpoint, which has the last word."""
+        dictated = OFFERS[spec.checkpoint].fields if spec.checkpoint in OFFERS else {}
+        for name in [name for name in dictated if self.typed.get(name, "").strip()]:
+            if read_field(name, self.typed[name]) != dictated[name]:
+                self._lose(name, say("The checkpoint has its own."))
 
     def _lose_edits(self, errors: dict[str, str]) -> None:
         kept = []

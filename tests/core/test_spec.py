@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from explorer import PRESETS, Edit, RunSpec, run
+from explorer import PRESETS, Edit, RunSpec, run, sources
 from explorer.spec import default_d_ff
 from tests.core.cases import CASES
+from tests.small_checkpoint import write_checkpoint
 
 
 def test_the_default_is_the_toy() -> None:
@@ -84,3 +87,10 @@ def test_edits_read_arrays_and_label_themselves() -> None:
     assert Edit("resid_pre", (0, 0, 1), 2).label() == "resid_pre[0, 0, 1] = 2"
     assert Edit("attn_out", (0, None, 1), 0.125).label() == "attn_out[0, :, 1] = 0.125"
     assert Edit("attn_out", (), [[[1, 2], [3, 4]]]).label() == "attn_out = given values"
+
+
+def test_what_a_checkpoint_takes_over_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sources, "OFFERS", {})
+    dictated = sources.offer("small", write_checkpoint(tmp_path / "small")).fields
+    told = re.search(r"A checkpoint has its own (.*?):", RunSpec.__doc__ or "", re.DOTALL)
+    assert told and re.findall(r"\w+", told[1].replace(" and ", " ")) == list(dictated)
