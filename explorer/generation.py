@@ -23,7 +23,7 @@ from explorer.checkpoints import CheckpointError
 from explorer.limits import LIMITS
 from explorer.model.generate import generate
 from explorer.offers import OFFERS
-from explorer.spec import SpecError
+from explorer.spec import CHECKPOINT_PREFIX, SpecError
 from explorer.typed import shown
 
 if TYPE_CHECKING:
@@ -109,8 +109,19 @@ class _Stream:
         """The writing thread itself says when it is over."""
 
 
+def offered(name: str) -> str:
+    """The checkpoint of that name, "checkpoint:" before it or not; the first one for "". Raises SpecError."""
+    known = name if name in OFFERS else name.removeprefix(CHECKPOINT_PREFIX) if name else next(iter(OFFERS), "")
+    if known in OFFERS:
+        return known
+    if not OFFERS:
+        raise SpecError({"checkpoint": "No checkpoint is offered here, so no text can be continued."})
+    message = f"There is no checkpoint {shown(known)} here. Choose one of {', '.join(OFFERS)}."
+    raise SpecError({"checkpoint": message})
+
+
 def write(name: str, prompt: str, sampling: Sampling | None = None, where: str = "auto") -> Iterator[Written]:
-    """The continuation of `prompt` by the checkpoint `name` as it grows; the last one is done.
+    """The continuation of `prompt` by a checkpoint, named as for `offered`, as it grows; the last one is done.
 
     Closing the iterator stops the model at its next token. Raises SpecError for an unknown checkpoint, an empty or too
     long prompt, or a device that is not here; the iterator raises Stopped where the allowance in force ends.
@@ -122,7 +133,11 @@ def write(name: str, prompt: str, sampling: Sampling | None = None, where: str =
         place = device.choose(where)
     except device.DeviceError as error:
         raise SpecError({"device": str(error)}) from None
-    checkpoint, tokenizer = sources.reader_of(name)
+    name = offered(name)
+    try:
+        checkpoint, tokenizer = sources.reader_of(name)
+    except SpecError as error:
+        raise SpecError({"checkpoint": error.errors["weights"]}) from None
     ids = tokenizer.encode(prompt).ids
     while ids and ids[-1] in _stops(name):  # some tokenizers end every text
         ids.pop()
@@ -192,7 +207,7 @@ def _run(stream: _Stream, name: str, ids: list[int], sampling: Sampling, place: 
     except _Left:
         pass
     except CheckpointError as error:
-        stream.tokens.put(SpecError({"weights": str(error)}))
+        stream.tokens.put(SpecError({"checkpoint": str(error)}))
     except Exception as error:
         stream.tokens.put(error)
 

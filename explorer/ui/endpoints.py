@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from explorer import answers, device, sources
 from explorer.generation import Sampling, write
 from explorer.limits import LIMITS
-from explorer.offers import OFFERS, message_for_unknown
 from explorer.spec import RunSpec, SpecError
 from explorer.typed import shown
 from explorer.ui.gpu import compare
@@ -109,10 +108,7 @@ def generate_stream(
         What generate returns, several times, the last with done = true.
     """
     sampling = Sampling(new_tokens, temperature, top_k, top_p, repetition_penalty, seed)
-    name = _text("checkpoint", checkpoint) or next(iter(OFFERS), "")
-    if name not in OFFERS:
-        raise SpecError({"checkpoint": message_for_unknown(name) if name else "This server offers no checkpoint."})
-    for written in write(name, _text("prompt", prompt), sampling):
+    for written in write(_text("checkpoint", checkpoint), _text("prompt", prompt), sampling):
         yield {"text": written.text, "tokens": written.tokens, "done": written.done, "stopped": written.stopped}
 
 

@@ -11,7 +11,8 @@ from explorer import sources
 from explorer.link import decode
 from explorer.messages import in_language
 from explorer.offers import OFFERS
-from explorer.ui.endpoints import trace
+from explorer.spec import SpecError
+from explorer.ui.endpoints import generate, trace
 from tests.small_checkpoint import write_checkpoint
 
 SMALL = {"weights": "checkpoint:small", "text": "the cat sees a dog"}
@@ -61,3 +62,20 @@ def test_a_link_that_disagrees_with_its_checkpoint_opens_with_a_note() -> None:
     assert notes == ["The link's theta = '10000' was ignored. The checkpoint has its own."]
     assert in_language(notes[0], "zh") == "链接里的 theta = '10000' 没有采用。检查点有它自己的值。"
     assert trace(query, None, ["probs"])["notes"] == notes
+
+
+def test_a_checkpoint_to_continue_a_text_is_named_either_way() -> None:
+    asked = {"new_tokens": 3, "seed": 1}
+    texts = {generate("the cat", name, **asked)["text"] for name in ("small", "checkpoint:small")}
+    assert len(texts) == 1
+    for name in ("gone", "checkpoint:gone"):
+        with pytest.raises(SpecError) as error:
+            generate("the cat", name, **asked)
+        assert error.value.errors["checkpoint"].startswith("There is no checkpoint 'gone' here. Choose one of ")
+        assert not {"toy", "random"} & set(error.value.errors["checkpoint"].split())
+
+
+def test_a_server_without_checkpoints_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.generation.OFFERS", {})
+    with pytest.raises(SpecError, match="No checkpoint is offered here"):
+        generate("the cat")
