@@ -54,15 +54,20 @@ def apply(asked: argparse.Namespace) -> None:
         mailbox.start(asked.mailbox)
     except ValueError as error:
         raise ValueError(f"--mailbox: {error}") from None
+    named: dict[str, str] = {}
     for path in asked.checkpoint:
-        _offer(path)
+        _offer(path, named)
 
 
-def _offer(path: str) -> None:
+def _offer(path: str, named: dict[str, str]) -> None:
+    """named: those offered before, by name."""
     from explorer import sources
     from explorer.checkpoints import CheckpointError
 
+    name = Path(path).resolve().stem
+    if Path(other := named.setdefault(name, path)).resolve() != Path(path).resolve():
+        raise ValueError(f"--checkpoint {path}: {name!r} is the name of {other} already. Rename one of the two.")
     try:
-        sources.offer(Path(path).resolve().stem, path)
+        sources.offer(name, path)
     except CheckpointError as error:
         raise ValueError(f"--checkpoint {path}: {error}") from None

@@ -61,6 +61,15 @@ def test_a_checkpoint_is_offered_under_its_name_and_a_log_begun(tmp_path: Path) 
     assert '"endpoint": "trace"' in log.read_text()
 
 
+@pytest.mark.usefixtures("_as_before")
+def test_two_checkpoints_of_one_name_are_refused(tmp_path: Path) -> None:
+    one, other = (str(write_checkpoint(tmp_path / part / "small")) for part in "ab")
+    options.apply(asked("--checkpoint", one, "--checkpoint", f"{one}/"))
+    with pytest.raises(ValueError) as error:
+        options.apply(asked("--checkpoint", one, "--checkpoint", other))
+    assert str(error.value) == (f"--checkpoint {other}: 'small' is the name of {one} already. Rename one of the two.")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
