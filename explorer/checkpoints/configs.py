@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from explorer.checkpoints.report import CheckpointError
 from explorer.checkpoints.rope_settings import rope_fields
-from explorer.checkpoints.shapes import EMBEDDING, HEAD, Shapes
+from explorer.checkpoints.shapes import EMBEDDING, HEAD, Shapes, model_shapes
 from explorer.model.config import ConfigError, MiniMindConfig
 
 FIELDS = frozenset(field.name for field in fields(MiniMindConfig))
@@ -103,7 +103,7 @@ def _read(given: Mapping[str, Any] | None, told: Mapping[str, Any], shapes: Shap
     known = {**({} if given is None else _fields(given, kind, notes)), **told}
     seen = _from_shapes(shapes, known)
     if given is None:
-        _check_told(known, seen, early)
+        _check_told(known, seen, shapes, early)
     defaults = {**_DEFAULTS[kind], **(_EARLY_DEFAULTS if early else {})}
     if kind == "minimind" and not seen["qk_norm"]:
         defaults["rms_norm_eps"] = 1e-5  # MiniMind2's value
@@ -223,17 +223,33 @@ def _heads(shapes: Shapes, first: str, known: Mapping[str, Any]) -> dict[str, in
     return {"head_dim": head, "num_attention_heads": queries[0] // head, "num_key_value_heads": keys[0] // head}
 
 
-def _check_told(known: Mapping[str, Any], seen: Mapping[str, Any], early: bool) -> None:
+def _check_told(known: Mapping[str, Any], seen: Mapping[str, Any], shapes: Shapes, early: bool) -> None:
     """Without a config.json, refuse to guess what the shapes leave open and a wrong guess would spoil silently."""
     if "num_attention_heads" not in {**seen, **known}:
+        _check_attention(shapes)
         raise CheckpointError(
             "there is no config.json, and without q_norm the shapes do not tell how many heads there are; "
-            "pass config={'num_attention_heads': 8} (MiniMind2's number), or put the config.json beside the file"
+            'put a config.json beside the file, with at least {"num_attention_heads": 8} (MiniMind2\'s number)'
         )
     if early and "rope_theta" not in known:
         raise CheckpointError(
-            "there is no config.json, and weights of early MiniMind do not tell their RoPE base; pass "
-            "config={'rope_theta': 1e6} for MiniMind2, 1e4 for MiniMind 1, or put the config.json beside the file"
+            "there is no config.json, and weights of early MiniMind do not tell their RoPE base; put a config.json "
+            'beside the file, with at least {"rope_theta": 1e6} for MiniMind2, 1e4 for MiniMind 1'
+        )
+
+
+def _check_attention(shapes: Shapes) -> None:
+    """Refuse weights without queries or keys, naming first what no layout has; of layers the first that has it."""
+    one = MiniMindConfig(num_hidden_layers=1, tie_word_embeddings=False)
+    usual = model_shapes(one).keys() | model_shapes(replace(one, use_moe=True)).keys()
+    there = {re.sub(r"\.\d+\.", ".0.", name): name for name in reversed(shapes)}
+    needed = [name for name in usual if name.endswith((".q_proj.weight", ".k_proj.weight"))]
+    if missing := sorted(set(needed) - there.keys()):
+        odd = sorted(there[name] for name in there.keys() - usual) or ["none"]
+        listed = ", ".join(odd[:6]) + (f" and {len(odd) - 6} more" if len(odd) > 6 else "")
+        raise CheckpointError(
+            f"unexpected names: {listed}; expected instead: {', '.join(missing)} and so on for every layer. "
+            "Rename the weights, or choose a checkpoint of MiniMind, Qwen3 or Llama"
         )
 
 

@@ -142,7 +142,7 @@ def _compare(
     if config.tie_word_embeddings and tied is False:
         raise CheckpointError(
             f"the configuration ties the head to the embedding, but {names.stored[HEAD]} and {names.stored[EMBEDDING]} "
-            "differ; pass config={'tie_word_embeddings': False} if they are meant to",
+            'differ; write "tie_word_embeddings": false into the config.json if they are meant to',
             report,
         )
     return Checkpoint(found.folder, config, report, weights, plan.parts, limits)

@@ -112,14 +112,33 @@ def test_tokens_outside_the_vocabulary(folder: Path) -> None:
 def test_what_shapes_leave_open_is_asked_for(tmp_path: Path) -> None:
     config = MiniMindConfig(**{**SIZES, "head_dim": 4}, qk_norm=False)
     torch.save(random_weights(model_shapes(config)), tmp_path / "a.pth")
-    refused(tmp_path / "a.pth", r"how many heads there are; pass config=\{'num_attention_heads': 8\}")
+    refused(
+        tmp_path / "a.pth", r'how many heads there are; put a config.json beside the file, with at least \{"num_atten'
+    )
     refused(
         tmp_path / "a.pth", "num_attention_heads=5 cannot be right: q_proj has 16", config={"num_attention_heads": 5}
     )
     early = {"tok_embeddings.weight": torch.zeros(40, 16), "layers.0.attention.wq.weight": torch.zeros(16, 16),
              "layers.0.attention.wk.weight": torch.zeros(8, 16)}  # fmt: skip
     torch.save(early, tmp_path / "b.pth")
-    refused(tmp_path / "b.pth", r"pass config=\{'rope_theta': 1e6\} for MiniMind2", config={"num_attention_heads": 4})
+    refused(tmp_path / "b.pth", r'with at least \{"rope_theta": 1e6\} for MiniMind2', config={"num_attention_heads": 4})
+
+
+def test_what_is_asked_for_is_enough(tmp_path: Path) -> None:
+    config = MiniMindConfig(**{**SIZES, "head_dim": 4}, qk_norm=False)
+    torch.save(random_weights(model_shapes(config)), tmp_path / "a.pth")
+    (tmp_path / "config.json").write_text('{"num_attention_heads": 4}')
+    assert open_checkpoint(tmp_path / "a.pth").config.head_dim == 4
+
+
+@pytest.mark.parametrize("qk_norm", [True, False])
+def test_names_that_no_layout_has_are_listed_first(tmp_path: Path, qk_norm: bool) -> None:
+    weights = random_weights(model_shapes(MiniMindConfig(**SIZES, qk_norm=qk_norm)))
+    renamed = {name.replace("self_attn", "attention"): value for name, value in weights.items()}
+    torch.save(renamed, tmp_path / "a.pth")
+    said = str(refused(tmp_path / "a.pth", r"unexpected names: model\.layers\.0\.attention\.k(_norm|_proj)\.weight, "))
+    assert "expected instead: model.layers.0.self_attn.k_proj.weight, model.layers.0.self_attn.q_proj.weight" in said
+    assert "num_attention_heads" not in said and "config=" not in said
 
 
 # ----------------------------------------------------------------------------------------------------- it warns
