@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,10 @@ def chosen(done: Trace, only: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(only)) or list(done.names)
     unknown = [name for name in names if name not in done and name not in done.weights]
     if unknown:
-        known = ", ".join((*done.names, *done.weights))
-        raise SpecError({"only": f"This run has no {str(unknown[0])[:60]!r}. It has {known}."})
+        known, wrong = (*done.names, *done.weights), str(unknown[0])[:60]
+        near = get_close_matches(wrong, known, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SpecError({"only": f"This run has no {wrong!r}.{hint} It has {', '.join(known)}."})
     return names
 
 

@@ -144,8 +144,10 @@ def _block_rows(checkpoint: Any, layer: int, tokens: int) -> Ledger:
     from explorer.limits import LIMITS
     from explorer.model.rope import RotaryEmbedding
 
-    if not 1 <= tokens <= min(LIMITS.T, checkpoint.config.max_position_embeddings):
-        raise CommandError(f"--T {tokens}: a ledger takes 1 to {LIMITS.T} tokens.")
+    positions = checkpoint.config.max_position_embeddings
+    most, why = (positions, "this checkpoint has no more positions") if positions < LIMITS.T else (LIMITS.T, "")
+    if not 1 <= tokens <= most:
+        raise CommandError(f"--T {tokens}: a ledger takes 1 to {most} tokens{f'; {why}' if why else ''}.")
     ids = torch.arange(tokens)[None] % checkpoint.config.vocab_size
     block = checkpoint.block(layer)
     hidden = checkpoint.hidden_states(ids, layer)
@@ -155,8 +157,17 @@ def _block_rows(checkpoint: Any, layer: int, tokens: int) -> Ledger:
 def bridge(arguments: argparse.Namespace) -> int:
     """One verdict a row, with the numbers that it rests on; 1 if one of them fails."""
     from explorer.bridge import ROWS
+    from explorer.quantities import QUANTITIES
 
     spec = _spec(arguments)
+    by_link = len(spec.edits) - len(arguments.edit)
+    targets = [edit.target for edit in spec.edits]
+    if wrong := [target for target in targets[by_link:] if target in QUANTITIES]:
+        raise CommandError(
+            f"--edit: the checks run without edits of quantities such as {wrong[0]}. Edit weights alone."
+        )
+    if spec.switches or any(target in QUANTITIES for target in targets[:by_link]):
+        print("note: The checks run without the link's what-ifs and edits of quantities.", file=sys.stderr)
     held = True
     for row in ROWS:
         if arguments.row and row.number not in arguments.row:
@@ -190,6 +201,9 @@ def export(arguments: argparse.Namespace) -> int:
     out = Path(arguments.file)
     if out.suffix not in (".html", ".htm"):
         raise CommandError(f"{out}: the page is written to a file whose name ends in .html.")
+    for name, count, what in (("row", spec.B, "batch row"), ("head", spec.h, "head")):
+        if not 0 <= (asked := getattr(arguments, name)) < count:
+            raise CommandError(f"This run has no {what} {asked}. Choose one from 0 to {count - 1}.")
     _write(page(spec, arguments.row, arguments.head, arguments.lang, progress, arguments.view), out)
     return 0
 

@@ -57,8 +57,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Every option that says what to run."""
+def add_run_options(parser: argparse.ArgumentParser, only_weights: bool = False) -> None:
+    """Every option that says what to run. only_weights: nothing but weights can be changed in it."""
     start = parser.add_argument_group("where to start (default: the toy)")
     start.add_argument("--preset", choices=PRESETS, help="one of the presets")
     start.add_argument("--link", metavar="ADDRESS", default="", help="the address of a page, or what follows its ?")
@@ -70,10 +70,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         for name, (metavar, text) in fields.items():
             group.add_argument(*_spellings(name), dest=name, metavar=metavar, help=text)
     changes = parser.add_argument_group("changes")
-    changes.add_argument(
-        "--edit", action="append", default=[], metavar="EDIT",
-        help='set cells by hand, for example "resid_pre[0,0,1]=2" or "probs[0,0,1,:]=0.5"; may be repeated',
-    )  # fmt: skip
+    if only_weights:
+        edit = 'set cells of a weight by hand, for example "self_attn.q_proj.weight[0,1]=2"; may be repeated'
+    else:
+        edit = 'set cells by hand, for example "resid_pre[0,0,1]=2" or "probs[0,0,1,:]=0.5"; may be repeated'
+    changes.add_argument("--edit", action="append", default=[], metavar="EDIT", help=edit)
+    if only_weights:
+        return
     changes.add_argument(
         "--switch", action="append", default=[], metavar="NAME",
         help=f"a what-if, may be repeated: {', '.join(_switch_form(name) for name in KINDS)}",

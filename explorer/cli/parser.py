@@ -14,6 +14,7 @@ from typing import NoReturn
 from explorer.cli.options import add_run_options
 from explorer.link import LANGUAGES
 from explorer.offers import has_shipped
+from explorer.quantities import QUANTITIES, WEIGHTS
 
 PROGRAM = "python -m explorer"
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -92,17 +93,28 @@ def build_parser() -> Parser:
         if name == "generate" and has_shipped():  # then its simplest use comes first
             examples = f'{{p}} generate --prompt "Once upon a time"\n{textwrap.dedent(examples).lstrip()}'
         shown = textwrap.dedent(examples).strip().format(p=PROGRAM)
+        epilog = f"examples:\n{textwrap.indent(shown, '  ')}" + (f"\n\n{_names()}" if name == "trace" else "")
         command = commands.add_parser(
-            name, help=text, description=text, epilog=f"examples:\n{textwrap.indent(shown, '  ')}",
+            name, help=text, description=text, epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
         )  # fmt: skip
         ADD[name](command)
     return parser
 
 
+def _names() -> str:
+    """What --only and --edit can name."""
+    experts = [f"mlp.experts.N.{part}_proj.weight" for part in ("gate", "up", "down")]
+    lists = {"quantities, each where it exists": QUANTITIES, "weights": (*WEIGHTS, *experts)}
+    wrapped = {title: textwrap.fill(" ".join(names), 96, break_on_hyphens=False) for title, names in lists.items()}
+    return "\n\n".join(f"{title}:\n{textwrap.indent(text, '  ')}" for title, text in wrapped.items())
+
+
 def _trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="FILE", help="write here, .json or .npz (default: JSON to standard output)")
-    command.add_argument("--only", nargs="+", metavar="NAME", default=[], help="these quantities and weights alone")
+    command.add_argument(
+        "--only", nargs="+", metavar="NAME", default=[], help="these quantities and weights alone, named as below"
+    )
     add_run_options(command)
 
 
@@ -156,7 +168,7 @@ def _bridge(command: argparse.ArgumentParser) -> None:
         help="these rows alone: 1 config, 2 attention, 3 decode, 4 runtime, 5 feed-forward, 6 model wrapper",
     )  # fmt: skip
     _add_language(command)
-    add_run_options(command)
+    add_run_options(command, only_weights=True)
 
 
 def _export(command: argparse.ArgumentParser) -> None:

@@ -27,6 +27,19 @@ def test_one_that_fails_is_an_exit_status(capsys: pytest.CaptureFixture[str], mo
     finished.clear()
 
 
+def test_edits_of_weights_count_and_the_rest_of_a_link_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bridge", "--row", "2", "--edit", "self_attn.q_proj.weight[0,1]=2"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["bridge", "--row", "2", "--link", "s=no_mask"]) == 0
+    assert main(["bridge", "--row", "2", "--link", "e=probs@0.0.1.0~1"]) == 0
+    note = "note: The checks run without the link's what-ifs and edits of quantities.\n"
+    assert capsys.readouterr().err == 2 * note
+    with pytest.raises(SystemExit):
+        main(["bridge", "--help"])
+    text = capsys.readouterr().out
+    assert "--switch" not in text and "set cells of a weight by hand" in text
+
+
 def test_rows_languages_and_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bridge", "--row", "3", "--lang", "zh"]) == 0
     assert capsys.readouterr().out.startswith("holds  3 解码")

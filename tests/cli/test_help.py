@@ -15,6 +15,7 @@ from explorer import RunSpec, offers, sources
 from explorer.cli.options import GROUPS
 from explorer.cli.parser import COMMANDS
 from explorer.offers import OFFERS
+from explorer.quantities import QUANTITIES, WEIGHTS
 from tests.cli.conftest import Said
 from tests.small_checkpoint import write_checkpoint
 
@@ -59,6 +60,11 @@ def test_generate_says_what_it_does_without_a_checkpoint(
     status, _, err = say("generate", "--prompt", "Once", "--new-tokens", "2")
     assert (status == 0) is shipped
     assert ("has no checkpoint of its own. Give one with --checkpoint PATH." in err) is not shipped
+
+
+def test_trace_names_every_quantity_and_weight(say: Callable[..., Said]) -> None:
+    words = say("trace", "--help")[1].split()
+    assert {*QUANTITIES, *WEIGHTS, "mlp.experts.N.up_proj.weight"} <= set(words)
 
 
 def test_every_field_of_a_run_is_an_option() -> None:

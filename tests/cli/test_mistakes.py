@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Said
+from tests.small_checkpoint import write_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,6 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
         (("trace", "--edit", "probs"), "--edit: The edit 'probs' could not be read. Write TARGET[INDEX]=VALUE"),
         (("trace", "--switch", "no_masks"), "--switch: There is no switch 'no_masks'."),
         (("trace", "--only", "nothing"), "--only: This run has no 'nothing'."),
+        (("trace", "--only", "prob"), "--only: This run has no 'prob'. Did you mean 'probs'? It has resid_pre, "),
+        (("export", "walk.html", "--row", "3", "--head", "9"), "This run has no batch row 3. Choose one from 0 to 0."),
+        (("export", "walk.html", "--head", "-1"), "This run has no head -1. Choose one from 0 to 0."),
+        (("bridge", "--switch", "no_mask"), "unrecognized arguments: --switch no_mask"),
+        (("bridge", "--edit", "probs[0,0,1,0]=1"), "--edit: the checks run without edits of quantities such as probs."),
         (("trace", "--only", "nothing", "--out", "run.npz"), "--only: This run has no 'nothing'."),
         (
             ("trace", "--weights", "random", "--B", "2", "--T", "1024", "--h", "32", "--d-model", "64"),
@@ -67,6 +74,25 @@ def test_generate_says_what_is_wrong(say: Callable[..., Said], checkpoint: Path)
         status, out, err = say(*asked, *more)
         assert (status, out) == (2, "")
         assert says in err
+
+
+def test_generate_names_its_own_option(say: Callable[..., Said], tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "mute")
+    (folder / "tokenizer.json").unlink()
+    status, out, err = say("generate", "--checkpoint", folder, "--prompt", "the")
+    assert (status, out) == (2, "")
+    assert "--checkpoint: This checkpoint has no tokenizer.json" in err and "--weights" not in err
+
+
+def test_check_names_the_limit_that_it_holds_to(say: Callable[..., Said], tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "small")
+    for tokens in ("513", "0"):
+        status, _, err = say("check", "--checkpoint", folder, "--T", tokens)
+        assert status == 2
+        assert f"--T {tokens}: a ledger takes 1 to 512 tokens; this checkpoint has no more positions." in err
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 4096}))
+    assert "--T 1025: a ledger takes 1 to 1024 tokens." in say("check", "--checkpoint", folder, "--T", "1025")[2]
 
 
 def test_a_reader_who_leaves_is_no_error() -> None:
