@@ -19,7 +19,7 @@ from explorer.messages import said, say
 from explorer.offers import OFFERS
 from explorer.quantities import QUANTITIES, SCORE_TAPS, weight_of
 from explorer.switches import parse_switch
-from explorer.typed import read_field, shown
+from explorer.typed import WHOLE, read_field, shown
 from explorer.validation import check_choices, check_rest, check_sizes, check_types
 
 CHECKPOINT_PREFIX = "checkpoint:"
@@ -118,6 +118,9 @@ class RunSpec:
     def __post_init__(self) -> None:
         for name in ("edits", "switches", "padding"):
             object.__setattr__(self, name, _listed(getattr(self, name)))
+        whole = {name: _whole(getattr(self, name)) for name in WHOLE} | {"padding": tuple(map(_whole, self.padding))}
+        for name, value in whole.items():
+            object.__setattr__(self, name, value)
         if not all(isinstance(edit, Edit) for edit in self.edits):
             message = say("edits takes a list of Edit, for example Edit('resid_pre', (0, 0, 1), 2.0).")
             raise SpecError({"edits": message})
@@ -125,7 +128,9 @@ class RunSpec:
         if not errors and self.checkpoint in OFFERS:
             for name, value in OFFERS[self.checkpoint].fields.items():
                 object.__setattr__(self, name, value)
-        errors = errors or check_choices(self, LIMITS) | (check_sizes(self, LIMITS) or check_rest(self, LIMITS))
+        if not errors:
+            wrong = check_sizes(self, LIMITS)
+            errors = check_choices(self, LIMITS) | wrong | check_rest(self, LIMITS, wrong.keys())
         if errors:
             raise SpecError(errors)
 
@@ -259,7 +264,9 @@ def _listed(value: Any) -> Any:
 
 def _whole(entry: Any) -> Any:
     """numpy's whole numbers as Python's; anything else as it is, for validation to name."""
-    return index(entry) if hasattr(entry, "__index__") and not isinstance(entry, bool) else entry
+    with suppress(TypeError):
+        return entry if isinstance(entry, bool) else index(entry)
+    return entry
 
 
 def _frozen(value: Any, axes: int = MOST_AXES) -> float | tuple[Any, ...]:

@@ -66,7 +66,11 @@ def _number(value: object) -> float:
     """Text as a person writes a number: a decimal comma is a point, as in the page's cells; 1_0 is no number."""
     if isinstance(value, str):
         return math.nan if "_" in value else float(value.replace(",", "."))
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    known = isinstance(value, float) or (hasattr(value, "__index__") and not isinstance(value, bool))
+    try:
+        return float(value) if known else math.nan  # type: ignore[arg-type]
+    except TypeError:  # an array of several
+        return math.nan
 
 
 def _read_flag(name: str, text: object) -> bool:

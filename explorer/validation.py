@@ -7,6 +7,7 @@ Must not know: torch, how the block is computed, the page.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from explorer.edit_checks import check_edits
@@ -61,15 +62,25 @@ def _between(errors: dict[str, str], name: str, value: float, low: float, high: 
 
 
 def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
+    """Each size by itself, then with those that it depends on as far as these are right, then the work of all."""
     errors: dict[str, str] = {}
     for name, high in (("B", limits.B), ("T", limits.T), ("d_model", limits.d_model), ("h", limits.h)):
         _between(errors, name, getattr(spec, name), 1, high)
     _between(errors, "past", spec.past, 0, limits.T)
     _between(errors, "experts", spec.experts, 0, limits.experts)
-    if spec.d_ff is not None:
-        _between(errors, "d_ff", spec.d_ff, 1, limits.d_ff)
-    if errors:
-        return errors
+    if spec.d_ff is not None or "d_model" not in errors:
+        _between(errors, "d_ff", spec.ffn_width, 1, limits.d_ff)
+    if "h" not in errors:
+        errors |= _check_key_heads(spec)
+    if spec.d_h is not None or not errors.keys() & {"d_model", "h"}:
+        errors |= _check_head_dim(spec, limits)
+    if "experts" not in errors:
+        errors |= _check_experts_per_token(spec)
+    return errors or _check_work(spec, limits)
+
+
+def _check_key_heads(spec: RunSpec) -> dict[str, str]:
+    errors: dict[str, str] = {}
     if spec.h_kv is not None:
         _between(errors, "h_kv", spec.h_kv, 1, spec.h)
     if not errors and spec.h % spec.kv_heads:
@@ -78,6 +89,11 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
             "h_kv = {h_kv} does not divide h = {h}. With this h it can be {allowed}.",
             h_kv=spec.kv_heads, h=spec.h, allowed=allowed,
         )  # fmt: skip
+    return errors
+
+
+def _check_head_dim(spec: RunSpec, limits: Limits) -> dict[str, str]:
+    errors: dict[str, str] = {}
     if spec.d_h is None and spec.d_model % spec.h:
         near = ", ".join(str(n) for n in range(1, min(spec.d_model, limits.h) + 1) if spec.d_model % (2 * n) == 0)
         errors["h"] = (
@@ -98,9 +114,20 @@ def check_sizes(spec: RunSpec, limits: Limits) -> dict[str, str]:
             d_h=amount(spec.head_dim), most=limits.d_model,
             what="d_h" if spec.d_h is not None else say("h or d_model, or set d_h"),
         )  # fmt: skip
-    _between(errors, "d_ff", spec.ffn_width, 1, limits.d_ff)
-    _between(errors, "experts_per_token", spec.experts_per_token, 1, max(1, spec.experts))
-    return errors or _check_work(spec, limits)
+    return errors
+
+
+def _check_experts_per_token(spec: RunSpec) -> dict[str, str]:
+    errors: dict[str, str] = {}
+    if spec.experts:
+        _between(errors, "experts_per_token", spec.experts_per_token, 1, spec.experts)
+    elif spec.experts_per_token != 1:
+        errors["experts_per_token"] = say(
+            "experts_per_token = {value} is for experts, and this feed-forward is dense. "
+            "Choose a number of experts first, or leave it at 1.",
+            value=amount(spec.experts_per_token),
+        )  # fmt: skip
+    return errors
 
 
 def _check_work(spec: RunSpec, limits: Limits) -> dict[str, str]:
@@ -171,36 +198,41 @@ def check_choices(spec: RunSpec, limits: Limits) -> dict[str, str]:
     return errors
 
 
-def check_rest(spec: RunSpec, limits: Limits) -> dict[str, str]:
-    """What can be judged only when the sizes fit: the toy's weights, padding, edits."""
+def check_rest(spec: RunSpec, limits: Limits, wrong: Collection[str]) -> dict[str, str]:
+    """What can be judged only when the sizes fit that it depends on: the toy's weights, padding, edits. wrong: sizes
+    that do not.
+    """
     errors: dict[str, str] = {}
-    if spec.weights == "toy" and (misfit := _toy_misfit(spec)):
-        errors[misfit[0]] = misfit[1]
-    if spec.padding and len(spec.padding) != spec.B:
+    if spec.weights == "toy" and not {"d_model", "h", "d_h", "d_ff", "experts"} & set(wrong):
+        errors |= _toy_misfit(spec)
+    if spec.padding and "B" not in wrong and len(spec.padding) != spec.B:
         errors["padding"] = say(
             "padding has {counts} counts for B = {B} rows. Give one count a row.", counts=len(spec.padding), B=spec.B
         )
-    for count in spec.padding:
+    for count in () if {"T", "past"} & set(wrong) else spec.padding:
         if type(count) is not int or not 0 <= count <= spec.past + spec.T:
             errors["padding"] = say(
                 "padding = {count} does not fit. Each count goes from 0 to past + T = {last}.",
                 count=shown(count), last=spec.past + spec.T,
             )  # fmt: skip
+    if wrong:
+        return errors
     errors |= check_edits(spec, limits)
     return errors | _check_switches(spec, {"h": spec.h, "experts": spec.experts})
 
 
-def _toy_misfit(spec: RunSpec) -> tuple[str, str] | None:
+def _toy_misfit(spec: RunSpec) -> dict[str, str]:
     wanted = {"d_model": (spec.d_model, 2), "h": (spec.h, 1), "d_h": (spec.head_dim, 2), "d_ff": (spec.ffn_width, 2)}
     for name, (value, must) in wanted.items():
         if value != must:
-            return name, say(
+            message = say(
                 "The toy's weights need {name} = {must}, not {value}. Choose weights = random for other sizes.",
                 name=name, must=must, value=value,
             )  # fmt: skip
+            return {name: message}
     if spec.experts:
-        return "experts", say("The toy has a dense feed-forward. Choose weights = random to use experts.")
-    return None
+        return {"experts": say("The toy has a dense feed-forward. Choose weights = random to use experts.")}
+    return {}
 
 
 def _check_switches(spec: RunSpec, heads_and_experts: dict[str, int] | None) -> dict[str, str]:

@@ -60,7 +60,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("past", {"past": -1}, "past = -1 is out of range. Choose a number from 0 to 1024."),
     ("experts", {"experts": 17}, "experts = 17 is out of range. Choose a number from 0 to 16."),
     ("experts_per_token", {"experts": 4, "experts_per_token": 5}, "experts_per_token = 5 is out of range"),
-    ("experts_per_token", {"experts_per_token": 2}, "Choose a number from 1 to 1."),
+    ("experts_per_token", {"experts_per_token": 2}, "feed-forward is dense. Choose a number of experts first, or"),
+    ("experts_per_token", {"experts_per_token": 0}, "experts_per_token = 0 is for experts, and this feed-forward is"),
+    ("B", {"B": np.True_}, "B = 'True' has the wrong type. It takes a whole number."),
+    ("B", {"B": np.float64(2)}, "B = '2.0' has the wrong type. It takes a whole number."),
+    ("B", {"B": np.arange(2)}, "B = '[0 1]' has the wrong type. It takes a whole number."),
     ("seed", {"seed": -1}, "seed = -1 is out of range. Choose a number from 0 to 4294967295."),
     ("layer", {"layer": 1000}, "layer = 1000 is out of range. Choose a number from 0 to 999."),
     ("angle_step", {"angle_step": 1e4}, "angle_step = 10000 is out of range. Choose a number from -1000 to 1000."),
@@ -112,6 +116,24 @@ def test_wrong_choices_are_named_beside_wrong_sizes() -> None:
     with pytest.raises(SpecError) as caught:
         RunSpec(B=99, T=5000, experts=99, past=-1, d_ff=0, seed=-1, dtype="x", norm_eps=9)
     assert set(caught.value.errors) == {"B", "T", "experts", "past", "d_ff", "seed", "dtype", "norm_eps"}
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"T": 0, "d_model": 13, "h": 5}, {"T", "h"}),
+        ({"B": 0, "d_model": 13, "h": 5, "h_kv": 6, "experts_per_token": 2}, {"B", "h", "h_kv", "experts_per_token"}),
+        ({"d_model": 0, "d_h": 5, "d_ff": 0}, {"d_model", "d_h", "d_ff"}),
+        ({"h": 0, "experts": 99, "experts_per_token": 7}, {"h", "experts"}),
+        ({"T": 0, "d_model": 12, "weights": "toy"}, {"T", "d_model"}),
+        ({"T": 0, "padding": (1, 1)}, {"T", "padding"}),
+        ({"B": 0, "padding": (9,)}, {"B", "padding"}),
+    ],
+)
+def test_wrong_sizes_that_do_not_depend_on_each_other_are_named_together(
+    given: dict[str, Any], fields: set[str]
+) -> None:
+    assert set(errors_of(**{"weights": "random", **given})) == fields
 
 
 # ---------------------------------------------------------------------------------------------- bounds on the work

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,3 +143,11 @@ def test_numbers_are_read_as_the_pages_cells_read_them() -> None:
     assert RunSpec.parse({"angle_step": "1,5"}).angle_step == 1.5
     with pytest.raises(SpecError, match="1_0"):
         RunSpec.parse({"seed": "1_0"})
+
+
+@pytest.mark.parametrize("whole", [np.int64, np.uint8, np.int32, torch.tensor])
+def test_whole_numbers_of_other_libraries_are_whole_numbers(whole: Any) -> None:
+    spec = RunSpec(T=whole(5), B=whole(2), padding=(whole(1), 0), weights="random", h_kv=whole(1), seed=whole(7))
+    assert spec == RunSpec(T=5, B=2, padding=(1, 0), weights="random", h_kv=1, seed=7)
+    assert all(type(value) is int for value in (spec.T, spec.B, spec.h_kv, *spec.padding))
+    assert RunSpec.parse({"T": whole(5), "angle_step": whole(2)}) == RunSpec(T=5, angle_step=2.0)
