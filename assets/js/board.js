@@ -222,12 +222,14 @@ export class Board {
     event.stopPropagation();
   }
 
-  /** Enter in the last row, or on what is no number: the focus stays. */
+  /** Enter in the last row, or on what is no number: the focus stays; a number is a step of its own. */
   commit(cell) {
     const result = read(cell.text, this.minusInfinity(cell));
     if (result.problem) this.judge(cell, result);
     else {
       cell.typed = false;
+      this.session = {};
+      this.before = cell.x;
       cell.face.select?.();
     }
   }

@@ -10,7 +10,7 @@ export class CellForm {
     this.quantity = h("select", {name: "cell-quantity", "aria-label": texts.set_quantity, onchange: () => this.jump()});
     this.places = h("span", {class: "set-places"});
     this.value = h("input", {name: "cell-value", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": texts.set_value, "aria-describedby": "set-error"});
-    this.value.addEventListener("input", () => { this.typing = true; this.complain(""); });
+    this.value.addEventListener("input", () => { this.typing = true; if (!this.misplaced()) this.complain(""); });
     this.value.addEventListener("blur", () => { this.typing = false; });
     this.error = h("p", {class: "error", role: "alert", id: "set-error", dataset: {errorFor: "cell"}});
     this.node = h("form", {class: "set-cell", "aria-label": texts.set_cell, onsubmit: event => { event.preventDefault(); this.set(); }},
@@ -34,9 +34,9 @@ export class CellForm {
     }
     const moved = i.join() !== this.i?.join();
     this.i = i;
-    this.fields.forEach((field, n) => { if (moved || document.activeElement !== field.input) field.input.value = String(i[n]); });
+    this.fields.forEach((field, n) => { if (moved || (document.activeElement !== field.input && !field.input.hasAttribute("aria-invalid"))) field.input.value = String(i[n]); });
     if (moved) this.complain("");
-    if (!this.typing || moved) this.value.value = precise(x);
+    if (!this.typing) this.value.value = precise(x);
   }
 
   field(letter, n) {
@@ -60,18 +60,28 @@ export class CellForm {
   jump() {
     const q = this.quantity.value;
     if (q !== this.q) {
-      this.act.choose(q, this.about(q).axes.map(letter => this.near(letter)));
+      this.act.choose(q, this.named());
       return;
     }
+    if (this.misplaced()) return;
+    this.complain("");
+    this.act.choose(q, this.named());
+  }
+
+  /** The index that the fields name; for a quantity that was chosen just now, one near it. */
+  named() {
+    const q = this.quantity.value;
+    return q === this.q ? this.fields.map(f => Number(f.input.value)) : this.about(q).axes.map(letter => this.near(letter));
+  }
+
+  /** The first field that names no place, once that is said beside it. */
+  misplaced() {
     const wrong = this.fields.find(({letter, input}) => !(/^\d+$/.test(input.value.trim()) && Number(input.value) < this.sizes[letter]));
     this.fields.forEach(({input}) => input.toggleAttribute("aria-invalid", false));
-    if (wrong) {
-      wrong.input.setAttribute("aria-invalid", "true");
-      this.complain(this.texts.set_index.replace("{axis}", wrong.word).replace("{last}", this.sizes[wrong.letter] - 1).replace("{given}", wrong.input.value.trim()));
-      return;
-    }
-    this.complain("");
-    this.act.choose(q, this.fields.map(f => Number(f.input.value)));
+    if (!wrong) return null;
+    wrong.input.setAttribute("aria-invalid", "true");
+    this.complain(this.texts.set_index.replace("{axis}", wrong.word).replace("{last}", this.sizes[wrong.letter] - 1).replace("{given}", wrong.input.value.trim()));
+    return wrong;
   }
 
   /** The index that another quantity's field starts with: the present one where an axis stays the same. */
@@ -82,15 +92,17 @@ export class CellForm {
   }
 
   set() {
-    const {problem, x} = read(this.value.value, this.q === "masked_scores");
+    const wrong = this.quantity.value === this.q && this.misplaced(); // nothing is written to a cell that is not named
+    if (wrong) return wrong.input.focus();
+    const {problem, x} = read(this.value.value, this.quantity.value === "masked_scores");
     if (problem) {
       const given = this.value.value.trim();
       this.complain(this.texts[`set_${problem}`].replace("{given}", given.length > 24 ? given.slice(0, 23) + "…" : given), this.value);
-      return;
+      return undefined;
     }
     this.complain("");
     this.typing = false;
-    this.act.set(this.q, this.i, x);
+    return this.act.set(this.quantity.value, this.named(), x);
   }
 
   complain(message, input) {

@@ -8,7 +8,7 @@ import {switchWords} from "./whatif.js";
 const NUMBERS = new Set(["whole", "real"]);
 
 class Field {
-  /** about: the server's declaration; typed(name, text, session) when a person changes it: one visit to a field of text is one session. */
+  /** about: the server's declaration; typed(name, text, session) when a person changes it: what is typed until Enter or the end of a visit is one session. */
   constructor(about, typed) {
     this.about = about;
     const id = `field-${about.name}`, common = {id, name: about.name, dataset: {field: about.name}, "aria-describedby": `${id}-error`};
@@ -24,7 +24,7 @@ class Field {
       this.typed = true;
       typed(about.name, this.input.value, this.session);
     });
-    this.input.addEventListener("focus", () => { this.session = about.options.length ? null : {}; });
+    for (const type of ["focus", "change"]) this.input.addEventListener(type, () => { this.session = about.options.length ? null : {}; });
     this.input.addEventListener("blur", () => { this.typed = false; });
     this.error = h("p", {class: "error", id: `${id}-error`, role: "alert", dataset: {errorFor: about.name}});
     this.node = h("div", {class: `field kind-${about.kind}`, title: about.hint},

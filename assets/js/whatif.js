@@ -43,7 +43,7 @@ export class Switches {
   temperature(about) {
     this.tau = h("input", {type: "text", inputmode: "decimal", id: "switch-temperature", autocomplete: "off", spellcheck: "false", placeholder: "1", dataset: {switchValue: "temperature"}, "aria-describedby": "switch-temperature-error"});
     this.tauError = h("p", {class: "error", id: "switch-temperature-error", role: "alert", dataset: {errorFor: "temperature"}});
-    this.tau.addEventListener("focus", () => { this.session = {}; });
+    for (const type of ["focus", "change"]) this.tau.addEventListener(type, () => { this.session = {}; });
     this.tau.addEventListener("input", () => this.typedTemperature());
     this.tau.addEventListener("blur", () => { if (!this.tauError.textContent) this.showTemperature(); });
     return h("div", {class: "field switch-row", title: about.hint}, h("label", {for: "switch-temperature"}, about.label), this.tau, this.tauError);

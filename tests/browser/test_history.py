@@ -209,3 +209,39 @@ def test_settings_on_a_phone_lead_to_the_panel(open_explorer: Open) -> None:
     expect(side).to_be_in_viewport()
     expect(side).to_be_focused()
     assert 0 < side.bounding_box()["y"] < 422  # type: ignore[index]
+
+
+def test_a_number_that_was_entered_stays_when_escape_closes_the_inspector(explorer: ExplorerPage) -> None:
+    page = explorer.page
+    explorer.stage(5)
+    with explorer.repaint():
+        explorer.type_cell("probs", (0, 0, 1, 0), "0.9")
+    page.keyboard.press("Enter")  # in the last row the focus stays
+    press(explorer, "Escape")
+    expect(page.locator("[data-inspector]")).to_be_hidden()
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 0.9")
+    expect(explorer.cell("probs", 0, 0, 1, 0)).to_have_value("0.9")
+    press(explorer, "ControlOrMeta+z")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+
+
+def test_each_text_that_is_entered_is_a_step_of_its_own(explorer: ExplorerPage) -> None:
+    page, field = explorer.page, explorer.field("d_model")
+    field.click()
+    for text in ("4", "12"):
+        page.keyboard.press("ControlOrMeta+a")
+        with explorer.repaint():
+            page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    for text in ("4", "2"):
+        press(explorer, "ControlOrMeta+z")
+        expect(field).to_have_value(text)
+    explorer.stage(5)
+    explorer.cell("probs", 0, 0, 1, 0).click()
+    for text in ("0.9", "0.25"):
+        page.keyboard.press("ControlOrMeta+a")
+        with explorer.repaint():
+            page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    press(explorer, "ControlOrMeta+z")
+    expect(page.locator('[data-edit="0"]')).to_contain_text("= 0.9")

@@ -223,6 +223,27 @@ def test_a_heatmap_is_inspected_and_edited_by_index(open_explorer: Callable[...,
     expect(explorer.page.locator("[data-edit]")).to_have_count(1)
 
 
+def test_no_number_is_written_to_a_cell_that_the_fields_do_not_name(explorer: ExplorerPage) -> None:
+    choose(explorer, "resid_pre", 0, 0, 0)
+    card(explorer).locator('[data-act="set-form"]').click()
+    token, value = card(explorer).locator('[name="cell-1"]'), card(explorer).locator('[name="cell-value"]')
+    token.fill("9")
+    value.fill("4")
+    explorer.page.keyboard.press("Enter")
+    assert "9 does not exist here" in explorer.expect_error("cell")
+    explorer.settle()
+    expect(token).to_have_value("9")
+    expect(token).to_be_focused()
+    expect(value).to_have_value("4")
+    expect(explorer.page.locator("[data-edit]")).to_have_count(0)
+    with explorer.repaint():
+        token.fill("1")
+    value.fill("4")
+    with explorer.repaint():
+        explorer.page.keyboard.press("Enter")
+    expect(explorer.page.locator("[data-edit]")).to_contain_text("[0, 1, 0] = 4")
+
+
 def test_nothing_moves_when_the_inspector_opens(open_explorer: Callable[..., ExplorerPage]) -> None:
     explorer = open_explorer(CAPSTONE + "&stage=5")
     before = explorer.page.evaluate(PLACES, CELLS)
