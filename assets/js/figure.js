@@ -124,6 +124,8 @@ function typeset(text) {
 
 const span = ({range: [from, to] = [0, Infinity]} = {}) => Math.abs(to - from);
 
+const share = ({domain: [from, to] = [0, 1]} = {}) => to - from; // of the graph's width or height
+
 class Figure {
   constructor(figure, board) {
     this.board = board;
@@ -147,10 +149,11 @@ class Figure {
     this.draw();
   }
 
-  /** How much room the graph takes: circles that stay round need no more height than their width allows, and a few columns fit a phone. */
+  /** How much room the graph takes: cells that stay square and circles that stay round need no more height than their width allows, and a few columns fit a phone. */
   fit(width = this.width) {
     const {layout} = this.latest, {height = 260, xaxis, yaxis, margin} = layout;
-    const round = yaxis?.scaleanchor && width ? margin.t + margin.b + Math.max(width - margin.l - margin.r, 0) * span(yaxis) / span(xaxis) : Infinity;
+    const across = Math.max(width - margin.l - margin.r, 0) * share(xaxis) * span(yaxis) / span(xaxis);
+    const round = yaxis?.scaleanchor && width ? margin.t + margin.b + across / share(yaxis) : Infinity;
     const key = `${Math.round(Math.min(height, round))}px`;
     this.width = width;
     this.graph.classList.toggle("few", !layout.xaxis2 && span(xaxis) <= FEW);

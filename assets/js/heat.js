@@ -2,7 +2,7 @@
 
 import {h} from "./dom.js";
 import {heatColour, stateColour, step} from "./colour.js";
-import {full} from "./format.js";
+import {typed} from "./format.js";
 
 const LONGEST = 256; // pixels of the longer side
 
@@ -94,6 +94,6 @@ export class Heat {
   point(event) {
     const {cols, pooled: [down, right], whole: [tall, wide]} = this.slice, [r, c] = this.pixel(event);
     const span = (at, step, end) => (step === 1 ? `${at}` : `${at * step}–${Math.min(end, at * step + step) - 1}`);
-    this.says.textContent = `[${span(r, down, tall)}, ${span(c, right, wide)}]  ${full(this.values[r * cols + c])}`;
+    this.says.textContent = `[${span(r, down, tall)}, ${span(c, right, wide)}]  ${typed(this.values[r * cols + c])}`;
   }
 }

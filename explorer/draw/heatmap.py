@@ -24,6 +24,7 @@ from explorer.draw.words import say
 
 FEW = 8  # up to so many rows and columns, cells carry their numbers,
 FEW_ACROSS = 20  # as long as so many stand side by side in all panes
+ROOMY = 12  # and from more on shorter ones
 READ = 16  # up to so many rows and columns, the page's own matrices show numbers; figures take the same pale colours
 
 
@@ -74,6 +75,7 @@ class _Cells:
     steps: tuple[int, int]
     place: dict[str, Any]
     few: bool
+    crowded: bool
     pale: bool
 
 
@@ -91,9 +93,8 @@ def _cells(pane: Pane, style: Style, at: int, across: int) -> _Cells:
         "yaxis": f"y{suffix(at)}",
         "name": pane.title,
     }
-    return _Cells(
-        z, codes, steps, place, max(rows, columns) <= FEW and columns * across <= FEW_ACROSS, max(rows, columns) <= READ
-    )
+    beside, most = columns * across, max(rows, columns)
+    return _Cells(z, codes, steps, place, most <= FEW and beside <= FEW_ACROSS, beside > ROOMY, most <= READ)
 
 
 def _heatmap(cells: _Cells, scale: str, limits: tuple[float, float], hover: str) -> Trace:
@@ -138,8 +139,9 @@ def _texts(cells: _Cells, style: Style, end: float) -> list[Trace]:
     """What is written on the cells, in two traces: dark and light text. end: where the scale has its fullest colour."""
     reach = np.abs(np.where(cells.codes == 0, cells.z, 0)) / end
     strong = np.where(cells.codes == 0, reach >= STRONG, np.isin(cells.codes, STRONG_STATES)).ravel()
+    digits, size = (".2g", 10) if cells.crowded else (".3g", 11)
     pairs = zip(cells.z.ravel().tolist(), cells.codes.ravel().tolist(), strict=True)
-    written = np.array([style.glyphs[code] if code else number(z, ".3g") for z, code in pairs], dtype=object)
+    written = np.array([style.glyphs[code] if code else number(z, digits) for z, code in pairs], dtype=object)
     y, x = np.meshgrid(cells.place["y"], cells.place["x"], indexing="ij")
     shared = {**cells.place, "type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False}
     shared |= {"x": x.ravel().tolist(), "y": y.ravel().tolist()}
@@ -147,7 +149,7 @@ def _texts(cells: _Cells, style: Style, end: float) -> list[Trace]:
         {
             **shared,
             "text": np.where(strong == at_end, written, "").tolist(),
-            "textfont": {"size": 11, "color": PALETTE["light"][colour]},
+            "textfont": {"size": size, "color": PALETTE["light"][colour]},
             "meta": paint(textfont_color=colour),
         }
         for colour, at_end in (("on_weak", False), ("on_strong", True))

@@ -23,6 +23,7 @@ from explorer.draw.words import join, say
 
 MOST_CIRCLES = 12  # a tensor; with queries and keys that makes 24
 PITCH = 2.6  # from one middle to the next, in radii of the largest circle
+LONG = 0.5  # of the longest arrow: from here on tips have their full size
 ARC = 0.42  # radius of the arc that shows the angle
 ROUND = np.linspace(0, 2 * np.pi, 49)
 
@@ -147,13 +148,20 @@ def _arcs(circles: Sequence[Circle]) -> Trace:
     return {**_path(circles, [ARC] * len(circles), sweeps), "line": line, "meta": paint(line_color="muted")}
 
 
+def _tip(length: float, most: float) -> float:
+    """Pixels of an arrow's tip; a short arrow's is smaller, so that its line shows. length: of the longest arrow's."""
+    return round(most * float(np.clip(length / LONG, 0.35, 1)), 1) if np.isfinite(length) else most
+
+
 def _arrows(circles: Sequence[Circle], tokens: Positions, longest: float, lang: str, after: bool) -> Trace:
     """One trace of arrows, three points each: the middle, the tip, a gap."""
     turn = circles[0].turn
     x, y = np.full(3 * len(circles), np.nan), np.full(3 * len(circles), np.nan)
     custom: list[list[Any]] = []
+    tips: list[float] = []
     for i, c in enumerate(circles):
         end = c.after if after else c.before
+        tips += [0, _tip(float(np.hypot(*end)) / longest, 13 if after else 10), 0]
         x[3 * i : 3 * i + 2] = c.middle[0], c.middle[0] + end[0] / longest
         y[3 * i : 3 * i + 2] = c.middle[1], c.middle[1] + end[1] / longest
         features = [c.pair, c.pair + turn.before.shape[1] // 2]
@@ -171,7 +179,7 @@ def _arrows(circles: Sequence[Circle], tokens: Positions, longest: float, lang: 
             "color": colour,
             "symbol": "arrow",
             "angleref": "previous",
-            "size": [0, 13 if after else 10, 0] * len(circles),
+            "size": tips,
             "opacity": 1,
         },
         "customdata": custom,

@@ -97,3 +97,37 @@ def test_a_phone_shows_a_figure_of_few_columns_whole(
     box.scroll_into_view_if_needed()
     page.wait_for_function("box => box.querySelector('svg')", arg=box.element_handle())
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth") is whole
+
+
+CAPSTONE = "?v=1&B=2&T=5&d=12&h=3&w=random&stage=5"
+ROOM = """
+    graph => {
+        const box = node => node.getBoundingClientRect(), heat = box(graph.querySelector('.heatmaplayer image'));
+        const texts = [...graph.querySelectorAll('.scatterlayer text')].filter(text => text.textContent);
+        const title = Math.max(...[...graph.querySelectorAll('.xtitle')].map(text => box(text).bottom));
+        return {below: box(graph).bottom - title, cell: heat.width / 5, texts: texts.map(text => box(text).width)};
+    }
+"""
+
+
+def test_heatmaps_of_several_heads_leave_no_gap_and_their_numbers_stay_in_their_cells(
+    open_explorer: Callable[..., ExplorerPage],
+) -> None:
+    graph = open_explorer(CAPSTONE).page.locator('[data-figure="probs"] .graph')
+    graph.scroll_into_view_if_needed()
+    expect(graph.locator(".heatmaplayer image").first).to_be_visible()
+    found = graph.evaluate(ROOM)
+    assert len(found["texts"]) == 3 * 25
+    assert max(found["texts"]) < found["cell"], "numbers of neighbours run into each other"
+    assert 0 <= found["below"] < 40, found["below"]
+
+
+def test_in_present_mode_a_number_is_large_and_fits_its_cell(open_explorer: Callable[..., ExplorerPage]) -> None:
+    page = open_explorer(CAPSTONE + "&present=1").page
+    faces = page.locator(".cell .face")
+    sizes = faces.evaluate_all(
+        "all => all.map(one => [one.scrollWidth - one.clientWidth, getComputedStyle(one).fontSize])"
+    )
+    assert len(sizes) > 100
+    assert max(over for over, _ in sizes) <= 0
+    assert min(float(size.removesuffix("px")) for _, size in sizes) >= 14
