@@ -46,8 +46,10 @@ def manual(endpoints: Mapping[str, Callable[..., Any]], limits: str, address: st
 <title>MiniMind Block Explorer: for other programs</title><style>{STYLE}</style></head>
 <body><main>
 <h1>For other programs</h1>
-<p>Every endpoint answers with JSON. Whatever is wrong with a request comes back as
-<code>{{"ok": false, "errors": {{field: message}}}}</code>. The same for machines:
+<p>Every endpoint answers with JSON. What is wrong with a parameter comes back as
+<code>{{"ok": false, "errors": {{field: message}}}}</code>, and what was asked for and has no effect as
+<code>"notes"</code>. A body of another form, or one too large, has the status 400 or 413 and
+<code>{{"detail": message}}</code>, a busy server 503 and the same. For machines:
 <a href="gradio_api/info">gradio_api/info</a>, <a href="gradio_api/openapi.json">gradio_api/openapi.json</a>.</p>
 <p id="limits">{escape(limits)}</p>
 {"".join(_section(name, endpoint, address) for name, endpoint in endpoints.items())}

@@ -17,8 +17,11 @@ from gradio_client import Client
 from explorer import Edit
 from explorer.__main__ import main
 from explorer.capture import record
+from explorer.offers import OFFERS
+from explorer.ui.exchange import BODY
 from tests.api.conftest import Running
 from tests.browser.server import ROOT
+from tests.small_checkpoint import write_checkpoint
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
@@ -68,6 +71,35 @@ def test_the_examples_in_python() -> None:
     assert trace["q"].shape == (1, 1, 3, 8)
     edited = record(names["Block"](), *given, edits=[Edit("resid_post", (0, 0, 0), 9.0)])
     assert edited["resid_post"][0, 0, 0] == 9
+
+
+def test_the_example_with_a_checkpoint(tmp_path: Path) -> None:
+    told = re.search(r"^A checkpoint is used under a name: (.*?)\n\n", README, re.MULTILINE | re.DOTALL)
+    offered, wanted, asked = re.findall(r"`([^`]*)`", told[1]) if told else ("", "", "")
+    names: dict[str, Any] = {}
+    exec(f"from explorer import RunSpec, run\n{wanted}", names)  # noqa: S102
+    before = dict(OFFERS)
+    try:
+        exec(offered.replace("path/to/minimind-3", str(write_checkpoint(tmp_path / "small"))), names)  # noqa: S102
+        assert eval(asked, names).sizes["T"] == 1  # noqa: S307
+    finally:
+        OFFERS.clear()
+        OFFERS.update(before)
+
+
+def test_what_is_said_of_refusals_is_so(http: httpx.Client) -> None:
+    body, headers = b"{}", {"content-type": "application/json"}
+    refusals = {
+        400: http.post("gradio_api/run/trace", content=body, headers=headers),
+        413: http.post("gradio_api/run/trace", content=b" " * (BODY + 1), headers=headers),
+    }
+    for status, reply in refusals.items():
+        assert reply.status_code == status and list(reply.json()) == ["detail"]
+    answer = http.post("gradio_api/run/trace", json={"data": ["T=3&colour=red"]}).json()["data"][0]
+    assert answer["ok"] and len(answer["notes"]) == 1
+    for text in (README, unescape(http.get("api").text)):
+        said = " ".join(text.replace("<code>", "`").replace("</code>", "`").split())
+        assert '`"notes"`' in said and 'has the status 400 or 413 and `{"detail": message}`' in said
 
 
 def test_the_page_about_the_endpoints(http: httpx.Client) -> None:
