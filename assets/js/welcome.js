@@ -1,4 +1,4 @@
-// What a first visitor can do, in two sentences beside the first equation; they go with the first edit there, for good.
+// What a first visitor can do, beside the first equation: first to edit, then to follow the edit; both only once.
 
 import {h} from "./dom.js";
 
@@ -20,11 +20,12 @@ function remember() {
 
 export class Welcome {
   constructor({texts}) {
-    this.node = h("p", {class: "welcome", dataset: {welcome: ""}, hidden: true}, texts.welcome);
+    this.node = h("p", {class: "welcome", role: "status", dataset: {welcome: ""}, hidden: true},
+      h("span", {class: "welcome-first"}, texts.welcome), h("span", {class: "welcome-next"}, texts.welcome_next));
     this.over = welcomed();
   }
 
-  /** After each picture. Their room stays until the stage is left, so that the first edit moves nothing but numbers. */
+  /** After each picture. The second hint takes the first one's room, so that the first edit moves nothing but numbers. */
   update({edited, stage}) {
     const {node} = this, shown = !node.hidden;
     if (edited && !this.over) {
