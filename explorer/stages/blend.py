@@ -37,6 +37,7 @@ def describe(look: Look) -> dict[str, Any]:
     as_softmax = look.holds("probs", p, expected)
     blind = as_softmax and bool(np.all(hidden) and not p.any())
     told = as_softmax and not blind
+    computed = look.holds("heads", got, blend)
     even = len({number(share) for share in seen}) == 1
     return {
         "t": look.name,
@@ -55,7 +56,9 @@ def describe(look: Look) -> dict[str, Any]:
         "terms": terms(p, values),
         "blend": blend,
         "o": got,
-        "computed": look.holds("heads", got, blend),
+        "computed": computed and p.any() and not blind,
+        "empty": computed and not p.any() and not blind,
+        "reset": not computed,
         "zeros": zeros,
         "one_zero": zeros == 1,
         "more_zeros": zeros > 1,
@@ -76,7 +79,7 @@ def terms(p: Array, values: Array) -> str:
     """For example "0.5·(1, 1) + 0.5·(1, −1)": the largest shares first when there are more than MOST_TERMS."""
     seen = np.flatnonzero(p)
     chosen = seen if len(seen) <= MOST_TERMS else seen[np.argsort(-p[seen], kind="stable")][:MOST_TERMS]
-    written = [f"{number(p[j])}·{row(values[j])}" for j in chosen] or ["0"]
+    written = [f"{number(p[j])}·{row(values[j])}" for j in chosen]
     return " + ".join(written if len(seen) <= MOST_TERMS else [*written, "…"])
 
 

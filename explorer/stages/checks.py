@@ -129,6 +129,8 @@ def norm_comparison(
     mean, variance, mean_square = float(x.mean()), float(x.var()), float(np.mean(x**2))
     by_rms = scale * x / np.sqrt(mean_square + eps)
     by_layer = scale * (x - mean) / np.sqrt(variance + eps) + shift
+    scaled, shifted = bool((scale != 1).any()), bool(shift.any())
+    constant = bool(np.all(x == x[0])) and bool(x[0]) and bool(scale.all())
     values: dict[str, Any] = {
         "given": x,
         "mean": mean,
@@ -137,10 +139,19 @@ def norm_comparison(
         "mean_square": mean_square,
         "variance": variance,
         "eps": eps,
+        "gamma": scale,
+        "beta": shift,
         "rms_normed": by_rms,
         "layer_normed": by_layer,
-        "centred": abs(mean) <= 1e-12 * max(1.0, float(np.abs(x).max())) and bool(x.any()) and not shift.any(),
-        "constant": bool(np.all(x == x[0])) and bool(x[0]),
+        "plain": not scaled,
+        "scaled": scaled,
+        "bare": not scaled and not shifted,
+        "scaled_alone": scaled and not shifted,
+        "shifted_alone": shifted and not scaled,
+        "scaled_and_shifted": scaled and shifted,
+        "centred": abs(mean) <= 1e-12 * max(1.0, float(np.abs(x).max())) and bool(x.any()) and not shifted,
+        "constant": constant and not shifted,
+        "constant_shifted": constant and shifted,
     }
     told = tuple(prose("norm_comparison", lang).fill(values))
     picture = norm_comparison_figure(x, by_rms, by_layer, lang)

@@ -44,8 +44,11 @@ def projections(look: Look, lang: str = "en") -> Figure:
 
 def rope(look: Look, lang: str = "en", pair: int | None = None) -> Figure:
     """Feature pairs of one head before and after RoPE."""
+    edited = {"rope_cos", "rope_sin"} & set(look.trace.edited)
     turns = [
-        Turn(x.upper(), x, look.head(f"{x}_norm"), look.head(f"{x}_rot"), f"{x}_rot" in look.trace.edited)
+        Turn(
+            x.upper(), x, look.head(f"{x}_norm"), look.head(f"{x}_rot"), bool(edited) or f"{x}_rot" in look.trace.edited
+        )
         for x in ("q", "k")
     ]
     return rope_figure(turns, look.angles, look.tokens, pair, lang)

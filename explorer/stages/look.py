@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from explorer import sources
 from explorer.draw.positions import Positions
+from explorer.model.rope import rope_frequencies
+from explorer.run import config_of
 
 if TYPE_CHECKING:
     from explorer.capture import Trace
@@ -44,9 +47,14 @@ class Look:
         token = n["T"] - 1 if t is None else t
         return cls(trace, *(min(max(i, 0), n[a] - 1) for i, a in ((b, "B"), (h, "H"), (token, "T"))))
 
-    def holds(self, name: str, found: Array | float, expected: Array | float, size: float = 1.0) -> bool:
-        """Whether these numbers of a quantity are what the formula gives: always, unless an edit replaced some."""
-        return name not in self.trace.edited or agrees(found, expected, size)
+    def holds(
+        self, names: str | tuple[str, ...], found: Array | float, expected: Array | float, size: float = 1.0
+    ) -> bool:
+        """Whether these numbers are what the formula gives: always, unless an edit replaced some of a quantity named
+        here, which is the one they belong to or one that the formula takes as it should be.
+        """
+        named = (names,) if isinstance(names, str) else names
+        return not set(named) & set(self.trace.edited) or agrees(found, expected, size)
 
     @property
     def n(self) -> dict[str, int]:
@@ -125,15 +133,28 @@ class Look:
         return np.asarray(self.masked & ~self.future)
 
     @cached_property
+    def speeds(self) -> Array | None:
+        """[Dh/2] radians a position that RoPE turns each pair, slowed by YaRN where it is on; None where not known."""
+        if (spec := self.trace.spec) is None:
+            return None
+        config = sources.config_of(spec) if spec.checkpoint else config_of(spec)
+        return np.asarray(rope_frequencies(config).numpy(), dtype=np.float64) * config.angle_step
+
+    @cached_property
     def angles(self) -> Array:
-        """[T, Dh/2] radians that RoPE's tables turn each pair, whole turns included where they are known."""
-        half = self.n["Dh"] // 2
-        cos, sin = (np.asarray(self.trace[x][:, :half], dtype=np.float64) for x in ("rope_cos", "rope_sin"))
+        """[T, Dh/2] radians that RoPE turns each pair, edits of its tables left out, whole turns included where they
+        are known.
+        """
+        if self.speeds is not None:
+            return np.asarray(np.outer(self.past + np.arange(self.n["T"]), self.speeds))
+        cos, sin = self.tables
         table = np.arctan2(sin, cos) % (2 * np.pi)
         table[table > 2 * np.pi - 1e-6] = 0.0
-        if (spec := self.trace.spec) is None or spec.yarn:
-            return np.asarray(table)
-        speed = spec.step * spec.rope_theta ** (-2 * np.arange(half) / self.n["Dh"])
-        whole = (self.past + np.arange(self.n["T"]))[:, None] * speed
-        away = np.abs((whole - table + np.pi) % (2 * np.pi) - np.pi)
-        return np.asarray(np.where(away < 1e-2, whole, table))
+        return np.asarray(table)
+
+    @cached_property
+    def tables(self) -> tuple[Array, Array]:
+        """RoPE's cosines and sines, [T, Dh/2] float64 each, as they were before an edit."""
+        half = self.n["Dh"] // 2
+        cos, sin = (np.asarray(self.trace.before(x)[:, :half], dtype=np.float64) for x in ("rope_cos", "rope_sin"))
+        return cos, sin

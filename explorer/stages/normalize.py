@@ -14,10 +14,11 @@ from explorer.draw.norms import rms
 from explorer.draw.numbers import number
 from explorer.stages import figures
 from explorer.stages.base import Stage
-from explorer.stages.look import Look
+from explorer.stages.look import Array, Look
 from explorer.stages.mathml import X_BAR, X, equation, frac, op, root, sub, sup, sym, word
 from explorer.stages.source import Lines
 
+NEARLY = 1.25  # the largest size over the smallest, up to which they are called nearly one
 GAMMA = sub(sym("γ"), sym("1"))
 EQUATION = equation(
     X_BAR, op("="), GAMMA, op("⊙"), frac(X, root(word("mean"), op("("), sup(X, sym("2")), op(")"), op("+"), sym("ε"))),
@@ -29,8 +30,9 @@ def describe(look: Look) -> dict[str, Any]:
     """The token's row before and after."""
     x, normed = look.token("resid_pre"), look.token("attn_norm")
     gamma = look.trace.weights["input_layernorm.weight"]
-    before = rms(look.trace["resid_pre"][look.b])
-    alike = number(before.min()) == number(before.max())
+    before, after = (rms(look.trace[name][look.b]) for name in ("resid_pre", "attn_norm"))
+    several, alike = look.n["T"] > 1, _alike(before)
+    closer = after.max() / after.min() < min(NEARLY, before.max() / before.min()) if after.min() > 0 else False
     return {
         "t": look.name,
         "x": x,
@@ -40,12 +42,20 @@ def describe(look: Look) -> dict[str, Any]:
         "normed": normed,
         "normed_rms": float(rms(normed)),
         "computed": look.holds("attn_norm", normed, gamma * x / np.sqrt(np.mean(x**2) + look.trace.norm_eps)),
-        "ranging": look.n["T"] > 1 and not alike,
-        "alike": look.n["T"] > 1 and alike,
+        "levelled": several and not alike and _alike(after),
+        "evened": several and not alike and not _alike(after) and bool(closer),
+        "ranging": several and not alike and not _alike(after) and not closer,
+        "alike": several and alike,
         "tokens": look.n["T"],
         "low": float(before.min()),
         "high": float(before.max()),
+        "low_after": float(after.min()),
+        "high_after": float(after.max()),
     }
+
+
+def _alike(sizes: Array) -> bool:
+    return number(sizes.min()) == number(sizes.max())
 
 
 STAGE = Stage(

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from explorer.draw.numbers import number
 from explorer.stages import figures
 from explorer.stages.base import Stage
 from explorer.stages.look import Array, Look
 from explorer.stages.mathml import K_HAT, K_ROT, Q_HAT, Q_ROT, equation, gap, op, row, sub, sup, sym, transposed
 from explorer.stages.source import Lines
 
+TABLES = ("rope_cos", "rope_sin")
 ZERO = 1e-12  # nobody turns by so little: a smaller cosine or sine is what rounding leaves of 0
 R_M, R_N = sub(sym("R"), sym("m")), sub(sym("R"), sym("n"))
 SMALL_Q, SMALL_K = sym("q", "q"), sym("k", "k")
@@ -33,27 +35,60 @@ def describe(look: Look) -> dict[str, Any]:
     """Pair 0 of the token's query before and after, and how far the last pair turns."""
     half = look.n["Dh"] // 2
     before, after = look.vector("q_norm")[[0, half]], look.vector("q_rot")[[0, half]]
-    angle = float(look.angles[look.t, 0])
+    angle, factor = float(look.angles[look.t, 0]), stretch(look)
+    as_turned = look.holds(("q_rot", *TABLES), after, factor * turned(before, angle), size=0.0)
     return {
         "t": look.name,
         "h": look.h,
         "half": half,
-        "angle": float(np.degrees(angle)),
+        "clockwise": angle < 0,
+        "angle": degrees(angle),
         "before": before,
         "after": after,
-        "turned": look.holds("q_rot", after, turned(before, angle), size=0.0),
+        "turned": as_turned and factor == 1.0,
+        "stretched": as_turned and factor != 1.0,
+        "replaced": not as_turned,
+        "factor": factor,
         "length": float(np.hypot(*before)),
-        "pairs": half > 1,
+        "new_length": float(np.hypot(*after)),
         "last": half - 1,
-        "last_angle": float(np.degrees(look.angles[look.t, -1])),
+        "last_angle": degrees(float(look.angles[look.t, -1])),
         "leftover": leftover(look) != 0,
         "left": leftover(look),
+        **order_of_speeds(look),
     }
+
+
+def order_of_speeds(look: Look) -> dict[str, bool]:
+    """How fast the last of several pairs turns beside pair 0: "slower", "alike", "faster", or "unordered" where no
+    speeds are known.
+    """
+    several, known = look.n["Dh"] > 2, look.speeds is not None
+    first, last = np.abs(look.speeds[[0, -1]]) if look.speeds is not None else (0.0, 0.0)
+    return {
+        "slower": several and last < first,
+        "alike": several and known and last == first,
+        "faster": several and last > first,
+        "unordered": several and not known,
+    }
+
+
+def stretch(look: Look) -> float:
+    """What RoPE's tables multiply a length by, without edits of them: 1.0, unless a model's YaRN has another factor."""
+    cos, sin = look.tables
+    found = float(np.hypot(cos[look.t, 0], sin[look.t, 0]))
+    return 1.0 if abs(found - 1.0) < 1e-3 else found
+
+
+def degrees(angle: float) -> str:
+    """How far it is, without the direction: "90", "3610", and "22918" rather than "2.292e4"."""
+    size = abs(float(np.degrees(angle)))
+    return number(size, ".0f" if 1e4 <= size < 1e15 else ".4g")
 
 
 def leftover(look: Look) -> float:
     """A cosine or sine of the run that is 0 but for rounding, 0.0 where there is none."""
-    tables = np.concatenate([np.asarray(look.trace[name], dtype=np.float64) for name in ("rope_cos", "rope_sin")])
+    tables = np.concatenate([np.asarray(look.trace[name], dtype=np.float64) for name in TABLES])
     found = tables[(tables != 0) & (np.abs(tables) < ZERO)]
     return float(found[0]) if found.size else 0.0
 

@@ -53,6 +53,8 @@ def describe(look: Look) -> dict[str, Any]:
     all_scores = look.trace.rows("masked_scores", look.b, look.h)
     hidden = np.isneginf(all_scores)
     computed = look.holds("scores", scores[j], dot / scale)
+    by_hand = {"scores", "masked_scores"} & set(look.trace.edited)
+    shut = int((hidden & ~look.masked).sum()) if by_hand else 0
     opened, padding = bool((~hidden & look.masked).any()), bool(look.padded.any())
     return {
         "t": look.name,
@@ -76,6 +78,8 @@ def describe(look: Look) -> dict[str, Any]:
         "closed_with_padding": not opened and padding,
         "opened": opened,
         "open": int((~hidden & look.masked).sum()),
+        "shut_by_hand": shut > 0,
+        "shut": shut,
     }
 
 

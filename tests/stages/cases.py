@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from explorer import PRESETS, Edit, RunSpec
+import torch
 
+from explorer import PRESETS, Edit, RunSpec
+from explorer.capture import Trace, record
+from explorer.model.block import MiniMindBlock
+from explorer.model.config import MiniMindConfig
+
+ANGLES = (2.5, 0.5)  # radians a position that RoPE's tables turn the pairs of `recorded`
 RANDOM = {"weights": "random"}
 SPECS: dict[str, RunSpec] = {
     "toy": RunSpec(),
@@ -41,5 +47,20 @@ SPECS: dict[str, RunSpec] = {
         ]
     ),
     "overflow": RunSpec(edits=[Edit("resid_pre", (0, 0, 0), 3e38), Edit("attn_out", (0, 0, 0), 3e38)]),
+    "turning backwards": RunSpec(angle_step=-2.0),
+    "one speed": RunSpec(T=3, d_model=8, h=2, rope_theta=1.0, **RANDOM),
+    "later pairs faster": RunSpec(T=3, d_model=8, h=2, rope_theta=0.5, **RANDOM),
+    "one size": RunSpec(edits=[Edit("resid_pre", (0, 1, 0), 3.0)]),
+    "norm by hand": RunSpec(T=3, d_model=8, h=2, edits=[Edit("attn_norm", (0, 1, 0), 9.0)], **RANDOM),
+    "no shares": RunSpec(edits=[Edit("probs", (0, 0, 1, None), 0.0)]),
     "hidden by hand": RunSpec(edits=[Edit("masked_scores", (0, 0, 1, 0), float("-inf"))]),
 }
+
+
+def recorded(factor: float = 1.0) -> Trace:
+    """Three tokens of a block that no RunSpec describes, whose RoPE tables also multiply by `factor`."""
+    block = MiniMindBlock(MiniMindConfig(hidden_size=8, num_attention_heads=2, num_key_value_heads=2), 0).eval()
+    angles = torch.arange(3.0)[:, None] * torch.tensor(ANGLES)
+    cos, sin = (factor * torch.cat((part, part), 1) for part in (angles.cos(), angles.sin()))
+    with torch.no_grad():
+        return record(block, torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(1)), (cos, sin))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, getcontext
 
 import pytest
@@ -105,3 +106,29 @@ def test_norm_comparison_refuses_what_does_not_fit() -> None:
         norm_comparison([1, 2], gamma=[1])
     with pytest.raises(ValueError, match=r"-inf cannot be used here. Type finite numbers.$"):
         norm_comparison([1, -INF])
+
+
+def sentences(row: list[float], lang: str = "en", **learned: list[float]) -> str:
+    return re.sub(r"<[^>]+>", "", " ".join(norm_comparison(row, lang=lang, **learned).sentences))
+
+
+def test_scale_and_shift_stand_in_the_sentences() -> None:
+    scaled = sentences([1, -1], gamma=[2, 3])
+    assert "and multiplies by γ = (2, 3): (2, −3)" in scaled and "multiplies by the same γ: (2, −3)" in scaled
+    shifted = sentences([1, -1], beta=[0.5, 0.5])
+    assert "and adds β = (0.5, 0.5): (1.5, −0.5)" in shifted and "γ" not in shifted
+    both = sentences([3, 1], gamma=[2, 3], beta=[0.5, 1.0])
+    rms = [2 * 3 / 5**0.5, 3 * 1 / 5**0.5]
+    layer = [2 * 1 + 0.5, 3 * -1 + 1.0]
+    assert f"γ = (2, 3): ({rms[0]:.4g}, {rms[1]:.4g})" in both
+    assert f"multiplies by the same γ and adds β = (0.5, 1): ({layer[0]:.4g}, −{-layer[1]:.4g})" in both
+    chinese = sentences([3, 1], "zh", gamma=[2, 3], beta=[0.5, 1.0])
+    assert "乘上 γ = (2, 3)：" in chinese and "加上 β = (0.5, 1)：(2.5, −2)" in chinese
+    assert "γ" not in sentences([3, 1]) and "β" not in sentences([3, 1])
+
+
+def test_a_row_of_equal_numbers_with_a_shift_leaves_the_shift() -> None:
+    assert "(0.5, 0.5)" in sentences([1, 1], beta=[0.5, 0.5])
+    assert "its result is β alone" in sentences([1, 1], beta=[0.5, 0.5])
+    assert "its result is β alone" not in sentences([1, 1])
+    assert "结果只有 β" in sentences([1, 1], "zh", beta=[0.5, 0.5])

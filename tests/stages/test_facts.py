@@ -65,20 +65,20 @@ def test_edits_change_the_sentences() -> None:
 @pytest.mark.parametrize(
     ("number", "name", "text"),
     [
-        (1, "many edits", "was set by an edit or a switch"),
+        (1, "many edits", "was set by an edit or a what-if"),
         (3, "many edits", "is not that turn"),
         (3, "no rope", "is not that turn"),
-        (4, "many edits", "with a score of 40, set by an edit or a switch; the features by themselves would give"),
+        (4, "many edits", "with a score of 40, set by an edit or a what-if; the features by themselves would give"),
         (4, "no mask", "opened 6 of this head's 16 query–key pairs"),
         (4, "all hidden", "Every key is hidden from query 2"),
         (5, "all hidden", "takes nothing: O = (0, 0, 0, 0)"),
         (5, "shares by hand", "P = (0.9, 0.5) adds up to 1.4. Softmax no longer holds for this row; the scores would"),
         (5, "many edits", "The shares would blend the values into"),
-        (6, "many edits", "an edit or a switch made the update (7, "),
+        (6, "many edits", "an edit or a what-if made the update (7, "),
         (7, "many edits", "would be (8, "),
-        (7, "no residuals", "an edit or a switch made it (1, 0)"),
-        (8, "many edits", "but an edit or a switch made the result 5"),
-        (8, "many edits", "but an edit or a switch made (6, "),
+        (7, "no residuals", "an edit or a what-if made it (1, 0)"),
+        (8, "many edits", "but an edit or a what-if made the result 5"),
+        (8, "many edits", "but an edit or a what-if made (6, "),
     ],
 )
 def test_what_was_edited_is_said(number: int, name: str, text: str) -> None:
@@ -88,7 +88,7 @@ def test_what_was_edited_is_said(number: int, name: str, text: str) -> None:
 @pytest.mark.parametrize("name", ["half precision", "toy", "flash", "yarn", "cache and padding", "experts"])
 def test_nothing_is_called_an_edit_without_one(name: str) -> None:
     for number in range(1, 9):
-        assert "edit or a switch" not in said(number, SPECS[name])
+        assert "edit or a what-if" not in said(number, SPECS[name])
 
 
 def test_score_of_the_best_key() -> None:
@@ -131,7 +131,7 @@ def test_a_router_overruled_is_said() -> None:
     other = (picked + 1) % 3
     for change in ({"switches": (f"expert:{other}",)}, {"edits": (Edit("expert_index", (0, 2, 0), other),)}):
         text = said(8, replace(SPECS["one expert"], **change))
-        assert f"would pick {picked} among 3 experts, but an edit or a switch sends the token to {other}," in text
+        assert f"would pick {picked} among 3 experts, but an edit or a what-if sends the token to {other}," in text
     assert f"picks among 3 experts: {picked}," in said(8, replace(SPECS["one expert"], switches=(f"expert:{picked}",)))
 
 
@@ -139,7 +139,7 @@ def test_a_head_norm_taken_away_is_not_said_to_act() -> None:
     assert "MiniMind then gives each head's vectors a norm of their own" in said(2, SPECS["gqa"])
     for change in ({"switches": ("no_qk_norm",)}, {"edits": (Edit("k_norm", (0, 0, 5, 0), 9.0),)}):
         text = said(2, replace(SPECS["gqa"], **change))
-        assert "norm of each head's vectors was replaced by an edit or a switch" in text and "then gives" not in text
+        assert "norm of each head's vectors was replaced by an edit or a what-if" in text and "then gives" not in text
     assert "norm" not in said(2, SPECS["toy"])
 
 
@@ -217,4 +217,44 @@ def test_what_rounding_leaves_of_0_is_explained_where_it_is_shown() -> None:
 
 
 def test_the_largest_hidden_feature_is_named_in_a_sentence() -> None:
-    assert re.search(r"The largest, number \d, is SiLU\([^)]*\) = [\d.−]+ times ", said(8, RunSpec()))
+    assert re.search(r"The largest in magnitude, number \d, is SiLU\([^)]*\) = [\d.−]+ times ", said(8, RunSpec()))
+
+
+@pytest.mark.parametrize("name", ["toy", "capstone", "experts"])
+def test_the_size_of_rows_after_the_norm_is_measured(name: str) -> None:
+    spec = SPECS["one size"] if name == "toy" else replace(SPECS[name], edits=())
+    before, after = (np.sqrt((run(spec)[x][0].astype(float) ** 2).mean(-1)) for x in ("resid_pre", "attn_norm"))
+    text = said(1, spec)
+    assert f"ranges from {before.min():.4g} to {before.max():.4g}" in text and "common size" not in text
+    if name == "toy":
+        assert f"afterwards it is {after.min():.4g} in every row" in text
+    else:
+        assert f"afterwards only from {after.min():.4g} to {after.max():.4g}: the projections meet" in text
+
+
+def test_rows_that_an_edit_sets_apart_after_the_norm_are_not_called_of_one_size() -> None:
+    after = np.sqrt((run(SPECS["norm by hand"])["attn_norm"][0].astype(float) ** 2).mean(-1))
+    text = said(1, SPECS["norm by hand"])
+    assert f"afterwards from {after.min():.4g} to {after.max():.4g}." in text and "one size" not in text
+
+
+def test_what_an_edit_shuts_is_told_from_what_the_mask_hides() -> None:
+    two = replace(RunSpec(T=3), edits=[Edit("masked_scores", (0, 0, i, 0), float("-inf")) for i in (1, 2)])
+    for spec, cells, hidden, shut in ((SPECS["hidden by hand"], 4, 1, 1), (two, 9, 3, 2)):
+        assert (np.isneginf(run(spec)["masked_scores"]).sum()) == hidden + shut
+        text = said(4, spec)
+        assert f"Of this head's {cells} query–key pairs the mask holds {hidden} at −∞" in text
+        assert f"In {shut} of these pairs, which the mask leaves open, an edit or a what-if put −∞." in text
+        assert f"没有遮住的 {shut} 个，由编辑或假设定成了 −∞" in " ".join(STAGES[3].facts(run(spec), lang="zh"))
+    assert "put −∞" not in said(4, SPECS["all hidden"]) + said(4, SPECS["many edits"])
+
+
+def test_a_query_that_takes_nothing_has_no_sum() -> None:
+    padded = RunSpec(T=3, past=3, padding=(6,))
+    assert "takes nothing: O = (0, 0)" in said(5, padded)
+    assert "takes nothing of any value: O = (0, 0)" in said(5, SPECS["no shares"])
+    for spec in (padded, SPECS["no shares"]):
+        for lang in ("en", "zh"):
+            assert "= 0 =" not in plain(" ".join(STAGES[4].facts(run(spec), lang=lang)))
+    edited = said(5, replace(padded, edits=[Edit("heads", (0, 0, 2, 0), 4.0)]))
+    assert "takes nothing: O = (0, 0). " in edited and "an edit or a what-if made O = (4, 0)" in edited

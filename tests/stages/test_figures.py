@@ -92,7 +92,7 @@ def test_rope_takes_a_pair() -> None:
     assert drawn["layout"]["yaxis"]["ticktext"] == ["Q pair 1", "K pair 1"]
 
 
-def test_yarn_angles_come_from_the_tables() -> None:
+def test_yarn_angles_agree_with_the_tables() -> None:
     trace = run(SPECS["yarn"])
     drawn = FIGURES["rope"](trace, pair=5)
     table = np.degrees(np.arctan2(trace["rope_sin"][:, 5], trace["rope_cos"][:, 5]))

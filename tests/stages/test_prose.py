@@ -11,7 +11,7 @@ from explorer.stages import STAGES
 from explorer.stages.checks import norm_comparison, softmax_check
 from explorer.stages.look import Look
 from explorer.stages.prose import HERE, Prose, ProseError, languages, marked, parse, prose
-from tests.stages.cases import SPECS
+from tests.stages.cases import SPECS, recorded
 
 TEXT = """# A <title>
 ## Facts
@@ -96,8 +96,8 @@ def test_no_placeholder_without_a_value_and_no_value_without_a_placeholder() -> 
 
 def test_every_sentence_is_said_in_some_run() -> None:
     said: dict[str, set[str]] = {stage.key: set() for stage in STAGES}
-    for spec in SPECS.values():
-        look = Look.at(run(spec))
+    for trace in (*map(run, SPECS.values()), recorded(), recorded(1.25)):
+        look = Look.at(trace)
         for stage in STAGES:
             values = stage.describe(look)
             said[stage.key] |= {fact.template for fact in stage.text().facts if fact.shown(values)}
