@@ -159,9 +159,10 @@ def _shown(seen: Proof, token: int, feature: int, texts: Texts) -> dict[str, Any
     key = "moved" if seen.features else "moved.scores"
     if not rows.size:
         key = "still"
-    told = {"rows": _listed(rows), "columns": _listed(columns), "count": int(moved.sum())} if rows.size else {}
-    said = texts.say(key, cell=cell, symbol=symbol_of(seen.result), of=int(moved.size), **told)
     names = ("token", "feature") if seen.features else ("query", "key")
+    placed = {"rows": _places(names[0], rows, texts), "columns": _places(names[1], columns, texts)}
+    told = {**placed, "count": int(moved.sum())} if rows.size else {}
+    said = texts.say(key, cell=cell, symbol=symbol_of(seen.result), of=int(moved.size), **told)
     return {
         "said": said,
         "symbol": symbol_of(seen.result),
@@ -169,6 +170,12 @@ def _shown(seen: Proof, token: int, feature: int, texts: Texts) -> dict[str, Any
         "column": texts.say(f"axis.{names[1]}"),
         "cells": moved.astype(int).tolist(),
     }
+
+
+def _places(name: str, places: NDArray[np.int64], texts: Texts) -> str:
+    """For example "token 1" or "features 0–11"."""
+    several = {"query": "queries"}.get(name, f"{name}s")
+    return texts.say(f"places.{name if len(places) == 1 else several}", places=_listed(places))
 
 
 def _listed(places: Iterable[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,18 @@ def test_experiments_show_what_moved(token: int, feature: int) -> None:
     assert cells("mask").sum() == 1
 
 
+def test_places_are_counted_in_words() -> None:
+    def said(operation: str, lang: str = "en") -> str:
+        task = {"prove": mixed_operations(0).index(operation), "token": 1, "feature": 2}
+        return " ".join(re.sub(r"<[^>]+>", "", one["said"]) for one in judge("mixing", task, lang=lang).more["proofs"])
+
+    assert "12 of 48 numbers moved: token 1, features 0–11." in said("ffn")
+    assert "3 of 48 numbers moved: tokens 1–3, feature 2." in said("blend")
+    assert "1 of 16 numbers moved: query 1, key 0." in said("mask")
+    assert "queries 0–3, key 1." in said("scores")
+    assert "词元 1，特征 0–11。" in said("ffn", "zh") and "查询 0–3，键 1。" in said("scores", "zh")
+
+
 # ------------------------------------------------------------------------------------------------------- aloud
 
 
@@ -143,8 +156,10 @@ def test_two_seconds_and_nothing_told_are_no_telling() -> None:
 
 
 def test_what_mixing_means_is_said_where_it_is_asked_and_where_it_misleads() -> None:
-    for lang, word in (("en", "in the course"), ("zh", "课程都不算混合")):
-        assert word in BY_NAME["mixing"].ask(0, lang)["lead"]
+    for lang, word in (("en", "The course does not count"), ("zh", "课程都不算混合")):
+        lead = BY_NAME["mixing"].ask(0, lang)["lead"]
+        assert word in lead and "P" in lead, "no weight of P·V is learned"
+        assert "that come of training" not in lead and "由训练得来" not in lead
     for stage in (STAGES[0], STAGES[2]):
         assert "the course does not count as mixing" in stage.mixes and "课程不把这算作混合" in stage.text("zh").mixes
 
