@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.limits import Limits
 from explorer.messages import said, say
-from explorer.quantities import K_GAMMA, Q_GAMMA, QUANTITIES, W_ROUTER, UnknownName
+from explorer.quantities import (
+    K_GAMMA,
+    Q_GAMMA,
+    QUANTITIES,
+    W_ROUTER,
+    WEIGHTS,
+    UnknownName,
+    expert_weight_name,
+    unknown_name,
+)
 from explorer.typed import shown
 
 if TYPE_CHECKING:
@@ -41,8 +50,8 @@ def _check_edit(spec: RunSpec, edit: Edit) -> str | None:
         return say("{target} is no name. Name a quantity or weight, for example resid_pre.", target=shown(target))
     try:
         shape = spec.shape(edit.target)
-    except UnknownName as error:
-        return said(error)
+    except UnknownName:
+        return said(unknown_name(edit.target, _targets(spec), listed=False))
     declared = QUANTITIES.get(edit.target)
     if declared and declared.only and (declared.only == "moe") != bool(spec.experts):
         kind = say("a mixture of experts") if spec.experts else say("a dense feed-forward")
@@ -62,6 +71,14 @@ def _check_edit(spec: RunSpec, edit: Edit) -> str | None:
             target=edit.target, shape="×".join(map(str, shape)), index=shown(list(edit.index)), axes=len(shape),
         )  # fmt: skip
     return _check_value(spec, edit, shape)
+
+
+def _targets(spec: RunSpec) -> list[str]:
+    """The names of every quantity and weight that a run of `spec` has."""
+    kinds = ("", "moe" if spec.experts else "dense")
+    names = [q.name for q in QUANTITIES.values() if q.only in kinds and (spec.past or "P" not in q.axes)]
+    of_experts = [expert_weight_name(e, part) for e in range(spec.experts) for part in ("gate", "up", "down")]
+    return names + [name for name in (*WEIGHTS, *of_experts) if not _weight_absent(spec, name)]
 
 
 def _weight_absent(spec: RunSpec, name: str) -> str | None:

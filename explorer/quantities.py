@@ -11,7 +11,7 @@ al. 2023 §2.2); RMSNorm, Zhang & Sennrich 2019 §4; SwiGLU, Shazeer 2020 §2; g
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -218,10 +218,24 @@ class UnknownName(KeyError):
         return str(self.args[0])
 
 
-def unknown_name(name: str, known: list[str], listed: bool = True) -> UnknownName:
-    """The error to raise for `name`, with what was probably meant. listed: it names all that is known."""
+def near_names(asked: str, known: Collection[str]) -> list[str]:
+    """At most three of `known` that were probably meant: those with the parts asked for between their dots ("q_proj" in
+    "self_attn.q_proj.weight"), else those spelt alike, as a whole or in as many of their last parts.
+    """
+    if whole := [name for name in known if f".{asked}." in f".{name}."]:
+        return whole[:3]
+    parts = asked.count(".") + 1
+    ends = {".".join(name.split(".")[-parts:]): name for name in reversed([*known])} | {name: name for name in known}
+    near = get_close_matches(asked, ends, n=6, cutoff=0.5)
+    return list(dict.fromkeys(ends[end] for end in near))[:3]
+
+
+def unknown_name(name: str, known: list[str], listed: bool = True, also: Collection[str] = ()) -> UnknownName:
+    """The error to raise for `name`, with what was probably meant, of `known` or `also`. listed: it names all that is
+    known.
+    """
     asked = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    near = get_close_matches(asked, known, n=3, cutoff=0.5)
+    near = near_names(asked, [*known, *also])
     hint = say(" Did you mean {near}?", near=either(*map(repr, near))) if near else ""
     if not listed:
         return UnknownName(

@@ -19,13 +19,14 @@ from torch import Tensor
 from explorer import allowance, device, sources, toy
 from explorer.capture import Trace, record
 from explorer.limits import LIMITS, MAX_POSITIONS
-from explorer.messages import said
+from explorer.messages import said, say
 from explorer.model.block import MiniMindBlock
 from explorer.model.config import MiniMindConfig
 from explorer.model.rope import RotaryEmbedding
 from explorer.quantities import QUANTITIES
 from explorer.spec import RunSpec, SpecError
 from explorer.switches import parse_switch
+from explorer.typed import shown
 
 Array = NDArray[np.float64]
 READABLE_WIDTH = 64  # up to this width, random numbers are rounded to two decimals that a person can retype
@@ -51,8 +52,13 @@ def run(spec: RunSpec) -> Trace:
     """Run the block that `spec` describes. The same spec gives the same Trace, from memory while it is kept.
 
     Edits of quantities are made in this call alone; an edited weight is the model's, so cached tokens met it too.
-    Raises SpecError for a device or checkpoint that is not here, and allowance.Stopped where nobody waits any longer.
+    Raises SpecError for a device or checkpoint that is not here, TypeError for what is no RunSpec, and
+    allowance.Stopped where nobody waits any longer.
     """
+    if not isinstance(spec, RunSpec):
+        raise TypeError(
+            say("run takes a RunSpec, not {given}. Make one, for example run(RunSpec(T=3)).", given=shown(spec))
+        )
     if (kept := finished.get(spec)) is not None:
         return kept
     allowance.check()
