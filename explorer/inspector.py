@@ -17,7 +17,7 @@ from latex2mathml.converter import convert
 from explorer.axes import AXES
 from explorer.capture import Trace
 from explorer.expression import Call, Expr, Index, Num, Product, Ratio, Ref, Sum
-from explorer.quantities import QUANTITIES, weight_of
+from explorer.quantities import QUANTITIES, UnknownName, weight_of
 
 MOST_TERMS = 12  # of a sum with more terms, this many of the largest are written out
 MOST_CELLS = 800  # that the page is told to light up
@@ -31,7 +31,8 @@ class Inspection:
     value:    what the block went on with
     computed: what the block computed before an edit replaced it (the same where none did)
     exact:    the expression's value in float64
-    given:    True when nothing in the block computes the cell (an input or a weight)
+    given:    True when nothing in the block computes the cell (an input or a weight), and when how it does is not known
+              (Trace.explain): then there is the value alone, without an equation
     mathml:   the equation in symbols
     tree:     the equation with numbers; see `_tree`
     cells:    the cells it is made from, each as (name, index)
@@ -73,7 +74,7 @@ class Inspection:
 def inspect(trace: Trace, name: str, index: Index) -> Inspection:
     """Open the cell `index` of a quantity or weight. Raises UnknownName, IndexError."""
     value = trace.value(name, index)
-    if name not in QUANTITIES or QUANTITIES[name].formula is None:
+    if name not in QUANTITIES or QUANTITIES[name].formula is None or not trace.about.explains:
         return _given(trace, name, index, value)
     expression = trace.explain(name, index)
     cells = _cells(trace, expression)
@@ -88,12 +89,13 @@ def inspect(trace: Trace, name: str, index: Index) -> Inspection:
 
 
 def _given(trace: Trace, name: str, index: Index, value: float) -> Inspection:
-    title = QUANTITIES[name].title if name in QUANTITIES else weight_of(name).title
+    try:
+        title, base = QUANTITIES[name].title if name in QUANTITIES else weight_of(name).title, symbol(name)
+    except UnknownName:  # a weight that only this block has
+        title, base = name, rf"\text{{{name}}}"
     before = trace.computed(name, index)
-    leaf = Ref(name, index)
-    return Inspection(
-        name, index, title, value, before, before, True, mathml(_latex(leaf, symbols=True)), _tree(trace, leaf), ()
-    )
+    equation = mathml(_indexed(base, [str(i) for i in index]))
+    return Inspection(name, index, title, value, before, before, True, equation, _tree(trace, Ref(name, index)), ())
 
 
 @lru_cache(maxsize=4096)

@@ -15,8 +15,18 @@ from explorer.tables import html_table
 if TYPE_CHECKING:
     from explorer.capture.trace import Trace
 
+SIZES = ("B", "T", "P", "D", "H", "Hkv", "Dh", "F")
 HEAD = ("stage", "quantity", "", "axes", "shape", "values")
 FEW = 8  # numbers that are written out; of more, the range is given
+MOST_NAMED = 4  # edited quantities and weights in one line
+
+
+def describe(trace: Trace) -> str:
+    """One line: the sizes, how many quantities there are, and which of them and of the weights were edited."""
+    sizes = ", ".join(f"{AXES[a].symbol}={n}" for a in SIZES if (n := trace.sizes[a]))
+    named, more = trace.edited[:MOST_NAMED], len(trace.edited) - MOST_NAMED
+    edited = f", edited: {', '.join(named)}{f' and {more} more' if more > 0 else ''}" if named else ""
+    return f"<Trace of a block with {sizes}: {len(trace.names)} quantities{edited}>"
 
 
 def trace_html(trace: Trace) -> str:
@@ -28,7 +38,7 @@ def trace_html(trace: Trace) -> str:
         )
         for name in trace.names
     ]  # fmt: skip
-    sizes = ", ".join(f"{AXES[a].symbol} = {trace.sizes[a]}" for a in ("B", "T", "P", "D", "H", "Hkv", "Dh", "F"))
+    sizes = ", ".join(f"{AXES[a].symbol} = {trace.sizes[a]}" for a in SIZES if a != "F" or trace.sizes[a])
     changed = f" Edited: {', '.join(trace.edited)}." if trace.edited else ""
     return f"<p><b>One run of a block</b> with {escape(sizes)}.{escape(changed)}</p>{html_table(HEAD, rows)}"
 

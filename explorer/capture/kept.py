@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.quantities import unknown_name
+from explorer.capture.names import missing_weight
 
 Array = NDArray[Any]
 
@@ -46,17 +47,22 @@ class Kept:
 
 @dataclass(frozen=True)
 class Mask:
-    """Which key a query may not see, kept as what it follows from. padded [B, P + T]: True for padding, or None."""
+    """Which key a query may not see in MiniMind's order, kept as what it follows from.
+
+    padded [B, P + T]: True for padding, or None.
+    """
 
     batch: int
     tokens: int
     cached: int
     padded: Tensor | None
+    device: torch.device
 
-    def hidden(self, device: torch.device) -> Tensor:
+    @cached_property
+    def hidden(self) -> Tensor:
         """True where a query may not see a key, [B, 1, Tq, Tk]."""
         keys = self.cached + self.tokens
-        later = torch.ones(self.tokens, keys, dtype=torch.bool, device=device).triu(self.cached + 1)
+        later = torch.ones(self.tokens, keys, dtype=torch.bool, device=self.device).triu(self.cached + 1)
         hidden = later[None, None].expand(self.batch, 1, -1, -1)
         return hidden if self.padded is None else hidden | self.padded[:, None, None, :]
 
@@ -70,7 +76,7 @@ class Weights(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._kept:
-            raise unknown_name(name, list(self._kept))
+            raise missing_weight(name, self._kept)
         if name not in self._arrays:
             self._arrays[name] = to_numpy(self._kept[name].read(name))
         return self._arrays[name]

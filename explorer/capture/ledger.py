@@ -12,7 +12,7 @@ from typing import Protocol
 
 from explorer.axes import actual_shape, symbolic_shape
 from explorer.messages import say
-from explorer.quantities import QUANTITIES
+from explorer.quantities import QUANTITIES, near_names
 from explorer.tables import bytes_text, html_table, text_table
 
 
@@ -92,7 +92,8 @@ class Recorded(Protocol):
     @property
     def qk_norm(self) -> bool: ...
     def dtype(self, name: str) -> str: ...
-    def observed_shape(self, name: str) -> tuple[int, ...]: ...
+    def shape(self, name: str) -> tuple[int, ...]: ...
+    def shares(self, name: str, other: str) -> bool: ...
 
 
 PASSED_ON = {"q_norm": "q", "k_norm": "k"}  # what these are when there is no norm of queries and keys
@@ -120,7 +121,9 @@ def check_shapes(observed: Mapping[str, tuple[int, ...]], sizes: Mapping[str, in
     declared = _declared(tuple(sizes.items()))
     for name, shape in observed.items():
         if name not in declared:
-            raise ShapeMismatch(f"A tap is named {name!r}, which explorer/quantities.py does not declare.")
+            near = near_names(name, list(QUANTITIES))
+            meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise ShapeMismatch(f"A tap is named {name!r}, which explorer/quantities.py does not declare.{meant}")
         if shape != declared[name]:
             raise ShapeMismatch(
                 f"{name} is declared {symbolic_shape(QUANTITIES[name].axes)} = {'×'.join(map(str, declared[name]))}, "
@@ -133,7 +136,7 @@ def ledger(trace: Recorded) -> Ledger:
     rows = Ledger()
     for name in trace.names:
         quantity = QUANTITIES[name]
-        shape, declared = trace.observed_shape(name), actual_shape(quantity.axes, trace.sizes)
+        shape, declared = trace.shape(name), actual_shape(quantity.axes, trace.sizes)
         dtype = trace.dtype(name)
         cells = 1
         for n in shape:
@@ -143,12 +146,11 @@ def ledger(trace: Recorded) -> Ledger:
             note = say("edited")
         elif name in trace.recomputed:
             note = say("computed on demand")
-        passed_on = PASSED_ON.get(name, "") if not trace.qk_norm else ""
-        alias = passed_on or ("" if trace.sizes["P"] else quantity.alias)
-        shares = "" if note else alias
+        alias = PASSED_ON.get(name, quantity.alias)
+        shares = alias if not note and trace.shares(name, alias) else ""
         if shares:
             note = say("same memory as {name}", name=shares)
-        flops = 0 if passed_on else quantity.flops(trace.sizes)
+        flops = 0 if name in PASSED_ON and not trace.qk_norm else quantity.flops(trace.sizes)
         rows.append(
             LedgerRow(
                 name, quantity.latex, quantity.title, quantity.stage, quantity.axes, symbolic_shape(quantity.axes),

@@ -19,12 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from explorer.capture.arguments import check_inputs, read_edits, read_switches
+from explorer.capture.blocks import is_own
 from explorer.capture.edits import CaptureError, check_experts, set_cells
 from explorer.capture.kept import Kept, Mask
+from explorer.capture.taps import find_taps, survey, warn_of_near_names
 from explorer.capture.trace import Trace
 from explorer.quantities import QUANTITIES, SCORE_TAPS, unknown_name
 from explorer.spec import Edit
-from explorer.switches import Switch, parse_switch
+from explorer.switches import Switch
 
 Pair = tuple[Tensor, Tensor]
 _active: ContextVar[Recorder | None] = ContextVar("active_recorder", default=None)
@@ -38,14 +41,16 @@ def record(
     position_embeddings: Pair,
     past_key_value: Pair | None = None,
     attention_mask: Tensor | None = None,
-    edits: Iterable[Edit] = (),
+    edits: Iterable[Edit] | Edit = (),
     *,
     switches: Iterable[str] = (),
     keep_scores: bool = True,
 ) -> Trace:
     """Run `block` once and return everything its taps showed.
 
-    block:               a MiniMindBlock, a course TransformerBlock, or any module with taps
+    block:               a MiniMindBlock, a course TransformerBlock, or any module with taps, called as
+                         block(hidden_states, position_embeddings), with past_key_value and attention_mask by these
+                         names where they are given
     hidden_states:       [B, T, D], the residual stream entering the block
     position_embeddings: (cos, sin), each [T, Dh], for the positions of this call
     past_key_value:      (K, V), each [B, Hkv, P, Dh], heads first; None without a cache
@@ -53,52 +58,22 @@ def record(
     edits:               what to set by hand; an edit of scores, masked_scores or probs forces the explicit path
     switches:            named what-ifs (explorer.switches)
     keep_scores:         False leaves scores, masked scores and probabilities unrecorded, so that the block may take
-                         its flash path; the trace then recomputes the rows that are asked for
+                         its flash path; the trace of one of the explorer's blocks recomputes the rows that are asked
+                         for, that of another block has none
 
     The run happens under no_grad. Hooks that others put on the block stay and work; ours are removed in any case.
     A switch changes this call only: keys that are cached already stay as they were made.
-    Raises CaptureError when a tap fires twice, or an edit does not fit its tensor or names a tap that never fires;
-    UnknownName for an edit of something that does not exist.
+    Warns with a TapWarning of an nn.Identity that is named almost like a quantity.
+    Raises CaptureError when a tap fires twice, when an edit does not fit its tensor, and when an edit or switch needs a
+    tap that never fires; UnknownName for an edit of something that does not exist; SwitchError for a switch that does
+    not exist or fit; ShapeMismatch for a value without its quantity's shape; TypeError for arguments of another kind.
     """
     block = getattr(block, "_orig_mod", block)  # a compiled module is captured uncompiled
-    recorder = Recorder(block, tuple(edits), tuple(map(parse_switch, switches)), keep_scores)
+    check_inputs(block, hidden_states, position_embeddings, past_key_value, attention_mask)
+    if not is_own(block):
+        warn_of_near_names(block, stacklevel=2)
+    recorder = Recorder(block, read_edits(edits), read_switches(switches), keep_scores)
     return recorder.run(hidden_states, position_embeddings, past_key_value, attention_mask)
-
-
-def find_taps(block: nn.Module) -> dict[str, nn.Module]:
-    """Quantity name -> tap, for every tap below `block`."""
-    return _survey(block)[0]
-
-
-def _survey(block: nn.Module) -> tuple[dict[str, nn.Module], dict[str, Tensor]]:
-    """Taps by quantity and parameters by state_dict name, in one walk that visits each module once."""
-    taps: dict[str, nn.Module] = {}
-    weights: dict[str, Tensor] = {}
-    visited: set[nn.Module] = set()
-
-    def visit(module: nn.Module, path: str, holds_taps: bool) -> None:
-        for name, parameter in module._parameters.items():
-            if parameter is not None:
-                weights[path + name] = parameter
-        for name, child in module._modules.items():
-            if child is None or child in visited:
-                continue
-            visited.add(child)
-            if holds_taps:
-                if name in taps:
-                    raise CaptureError(f"Two taps are named {name!r}; a block shows each quantity once.")
-                taps[name] = child
-            if child._modules or child._parameters:
-                visit(child, f"{path}{name}.", name == "taps")
-
-    visit(block, "", False)
-    if not taps:
-        raise CaptureError(
-            f"{type(block).__name__} has no taps, so nothing of it can be recorded. Give it self.taps = "
-            'nn.ModuleDict({"resid_pre": nn.Identity(), "q": nn.Identity(), "k": nn.Identity()}), with more quantities '
-            'by name, and let its forward pass each value through its tap: q = self.taps["q"](q).'
-        )
-    return taps, weights
 
 
 class Recorder:
@@ -133,17 +108,18 @@ class Recorder:
                     torch.func.functional_call(self.block, edited_weights, inputs, options)
                 else:
                     self.block(*inputs, **options)
-        self._check_all_edits_used()
+        self._check_all_used()
         given = {name: Kept(tensor) for name, tensor in self.given.items()}
         weights = {name: Kept(tensor) for name, tensor in self.weights.items()}
-        return Trace({**given, **self.seen}, self.before, weights, self.mask, self.block)
+        silent = self.taps.keys() - self.seen.keys()
+        return Trace({**given, **self.seen}, self.before, weights, self.mask, self.block, silent=silent)
 
     def _sort_edits(self, with_cache: bool) -> dict[str, Tensor]:
         """Note taps, weights as this run uses them, and which edits go to which tap; returns the edited weights.
 
         Runs under the block's lock: while another run has weights edited, the block's own parameters are those.
         """
-        self.taps, self.weights = _survey(self.block)
+        self.taps, self.weights = survey(self.block)
         given = ("rope_cos", "rope_sin", *(("past_k", "past_v") if with_cache else ()))
         edited: dict[str, Tensor] = {}
         for edit in self.edits:
@@ -178,7 +154,8 @@ class Recorder:
                 f"attention_mask has shape {tuple(mask.shape)}; it takes [B, P + T] = "
                 f"[{batch}, {cached + tokens}], one entry for each key, cached ones first."
             )
-        self.mask = Mask(batch, tokens, cached, None if mask is None else (mask == 0).to(hidden.device))
+        padded = None if mask is None else (mask == 0).to(hidden.device)
+        self.mask = Mask(batch, tokens, cached, padded, hidden.device)
 
     @contextmanager
     def _hooked(self) -> Iterator[None]:
@@ -225,17 +202,23 @@ class Recorder:
         for switch in self.switches:
             rule = switch.kind.rules.get(name)
             if rule is not None:
+                if switch.kind.argument == "head":
+                    switch.check({"h": used.shape[1]})
                 used = rule(_Seen(self), used, switch.argument).to(computed.dtype)
         for n, edit in enumerate(self.tap_edits.get(name, ())):
             used = set_cells(used, edit, own=n > 0)
-        if name == "expert_index" and used is not computed:
+        if name == "expert_index" and used is not computed and "router_probs" in self.seen:
             check_experts(used, self.seen["router_probs"].tensor.shape[-1])
         return used
 
-    def _check_all_edits_used(self) -> None:
+    def _check_all_used(self) -> None:
         for name in self.tap_edits:
             if name not in self.seen and name not in self.given:
                 raise _nothing_computes(name)
+        for switch in self.switches:
+            for name in switch.kind.rules:
+                if name not in self.seen:
+                    raise _nothing_computes(name, f"which the switch {switch.kind.name} replaces")
 
 
 class _Seen:
@@ -245,6 +228,8 @@ class _Seen:
         self._recorder = recorder
 
     def __getitem__(self, name: str) -> Tensor:
+        if name not in self._recorder.seen:
+            raise _nothing_computes(name, "which a switch reads")
         return self._recorder.seen[name].read(name)
 
     def size(self, letter: str) -> int:
@@ -255,8 +240,10 @@ class _Seen:
         raise KeyError(letter)
 
 
-def _nothing_computes(name: str) -> CaptureError:
-    return CaptureError(f"Nothing in this block computes {name!r} in this run, so it cannot be edited.")
+def _nothing_computes(name: str, so: str = "so it cannot be edited") -> CaptureError:
+    return CaptureError(
+        f"Nothing in this block computes {name!r} in this run, {so}. It takes a tap of that name that the value passes."
+    )
 
 
 def _ordinary(tensor: Tensor) -> Tensor:

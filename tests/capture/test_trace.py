@@ -65,7 +65,7 @@ def test_unknown_names_say_which_are_near() -> None:
         with pytest.raises(UnknownName, match="named 'mask_scores'. Did you mean 'masked_scores'"):
             look_up("mask_scores")
     with pytest.raises(UnknownName, match=r"Known: resid_pre, .*, resid_post\."):
-        trace["router_probs"]
+        trace["nothing"]
     with pytest.raises(UnknownName, match="Did you mean 'mlp.up_proj.weight'"):
         trace.weights["mlp.up_proj"]
     assert "probs" in trace and "router_probs" not in trace and 5 not in trace
@@ -121,7 +121,7 @@ def test_before_and_after_an_edit() -> None:
     plain = run(CASES["capstone"])
     edits = [Edit("v", (0, 0, 0, 0), 9.0), Edit("rope_sin", (1, 1), 0.0), Edit("self_attn.v_proj.weight", (0, 0), 3.0)]
     trace = run(replace(CASES["capstone"], edits=edits))
-    assert trace.edited == ("rope_sin", "v")
+    assert trace.edited == ("rope_sin", "v", "self_attn.v_proj.weight")
     np.testing.assert_array_equal(trace.before("rope_sin"), plain["rope_sin"])
     weight = trace.before("self_attn.v_proj.weight")
     np.testing.assert_array_equal(weight, plain.weights["self_attn.v_proj.weight"])
