@@ -13,15 +13,16 @@ const allSelected = face => face.selectionStart === 0 && face.selectionEnd === f
 export class Board {
   /** changed() asks the server anew; selected(q, index) when a cell gets the focus. */
   constructor({state, names, texts, changed, selected}) {
-    Object.assign(this, {state, names, texts, changed, selected, views: new Map(), session: null});
+    Object.assign(this, {state, names, texts, changed, selected, views: new Map(), session: null, resting: false});
     this.node = h("div", {class: "board"});
     this.tip = h("div", {class: "tip", role: "tooltip", hidden: true});
-    this.node.addEventListener("focusin", event => this.enter(event.target.cell));
+    this.node.addEventListener("focusin", event => this.enter(event.target.cell, event.relatedTarget));
     this.node.addEventListener("focusout", event => this.leave(event.target.cell));
     this.node.addEventListener("input", event => this.typed(event.target.cell));
     this.node.addEventListener("keydown", event => this.key(event, event.target.cell));
     this.node.addEventListener("pointerdown", event => this.pressed(event.target.cell));
     this.node.addEventListener("pointerup", event => this.released(event));
+    this.node.addEventListener("dblclick", event => this.rest(false, event.target.cell));
     this.node.addEventListener("pointerover", event => this.hover(event.target.closest?.(".cell")));
     this.node.addEventListener("pointerleave", () => this.hover(null));
     whenThemeChanges(() => this.views.forEach(view => view.recolour()));
@@ -67,8 +68,19 @@ export class Board {
     return this.views.get(cell.grid.q);
   }
 
-  enter(cell) {
+  /** While cells rest, keys are the page's: from Escape, or a click in present mode, until Enter, a double click, or outside present mode any click. */
+  rest(on, cell = document.activeElement.cell) {
+    this.resting = on;
+    if (!cell?.editable || cell.face.readOnly === on) return;
+    cell.face.readOnly = on;
+    if (on) cell.face.setSelectionRange(0, 0);
+    else cell.face.select();
+    cell.fresh = !on;
+  }
+
+  enter(cell, from) {
     if (!cell) return;
+    if (!this.node.contains(from)) this.resting = this.state.present;
     cell.grid.activate(cell);
     this.hover(null);
     this.session = {}; // this visit
@@ -76,8 +88,8 @@ export class Board {
     this.before = cell.x;
     if (cell.editable) {
       if (!cell.typed) cell.write(cell.long());
-      cell.face.select();
-      cell.fresh = true;
+      cell.face.readOnly = !this.resting;
+      this.rest(this.resting, cell);
     }
     this.selected(cell.grid.q, cell.index);
   }
@@ -106,6 +118,7 @@ export class Board {
   }
 
   pressed(cell) {
+    if (cell && cell.face !== document.activeElement) this.resting = this.state.present;
     if (cell?.editable && !cell.fresh && document.activeElement === cell.face && cell.text && allSelected(cell.face)) this.placed = true;
   }
 
@@ -113,6 +126,8 @@ export class Board {
   released(event) {
     const cell = event.target.cell;
     if (!cell?.editable || document.activeElement !== cell.face) return;
+    if (!this.state.present) this.rest(false, cell);
+    if (cell.face.readOnly) return;
     const taken = cell.fresh || (!this.placed && !read(cell.text, this.minusInfinity(cell)).problem);
     cell.fresh = false;
     if (taken && cell.face.selectionStart === cell.face.selectionEnd) cell.face.select();
@@ -197,29 +212,30 @@ export class Board {
   }
 
   key(event, cell) {
-    if (!cell || event.isComposing || event.altKey || event.metaKey || event.ctrlKey) return;
+    if (!cell || event.isComposing || event.altKey || event.metaKey || event.ctrlKey) return undefined;
     const {face} = cell, {key} = event;
-    const whole = !cell.editable || allSelected(face);
+    const whole = !cell.editable || face.readOnly || allSelected(face);
     const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [event.shiftKey ? -1 : 1, 0]};
     if (whole || (key === "ArrowLeft" && face.selectionEnd === 0)) moves.ArrowLeft = [0, -1];
     if (whole || (key === "ArrowRight" && face.selectionStart === face.value.length)) moves.ArrowRight = [0, 1];
     if (key === "Escape") {
       const counts = this.session && this.state.session === this.session; // an edit of this visit
-      if (!cell.typed && !counts && !this.state.stray.has(edge(cell.grid.q, cell.index))) return; // nothing to take back here
+      if (!cell.typed && !counts && !this.state.stray.has(edge(cell.grid.q, cell.index))) return this.rest(true, cell); // nothing to take back here
       clearTimeout(this.patience);
       this.takeBack(cell);
       this.say(cell, {});
       cell.typed = false;
       cell.write(cell.long());
       face.select?.();
-    } else if (key === "Enter" && cell.typed && read(cell.text, this.minusInfinity(cell)).problem) this.commit(cell); // what is refused is not left
+    } else if (key === "Enter" && face.readOnly) this.rest(false, cell);
+    else if (key === "Enter" && cell.typed && read(cell.text, this.minusInfinity(cell)).problem) this.commit(cell); // what is refused is not left
     else if (moves[key]) {
       const next = cell.grid.neighbour(cell, ...moves[key]);
       if (next) next.face.focus();
       else if (key === "Enter") this.commit(cell);
-    } else return;
+    } else return undefined;
     event.preventDefault();
-    event.stopPropagation();
+    return event.stopPropagation();
   }
 
   /** Enter in the last row, or on what is no number: the focus stays; a number is a step of its own. */

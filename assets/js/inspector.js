@@ -96,7 +96,10 @@ export class Inspector {
     if (!select) return;
     this.state.select = null;
     this.update(null);
-    if (inside) this.light.cell(select.q, select.i)?.face.focus({preventScroll: true});
+    if (inside) {
+      this.light.cell(select.q, select.i)?.face.focus({preventScroll: true});
+      this.board.rest(true);
+    }
     if (inside && this.state.select) this.state.select = null;
     this.act.ask();
   }

@@ -7,7 +7,7 @@ export function listen(root, act) {
   escapes(root, act);
   document.addEventListener("keydown", event => {
     if (!root.isConnected) return undefined;
-    const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
+    const typing = event.target.closest?.("input:not([readonly]), select, textarea, [contenteditable]"), grid = event.target.closest?.('[role="grid"]');
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.altKey) {
       event.preventDefault();
       return event.shiftKey ? act.redo() : act.undo();
@@ -16,7 +16,7 @@ export function listen(root, act) {
       event.preventDefault();
       return act.redo();
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing || event.target.closest?.('[role="grid"], dialog')) return undefined;
+    if (event.ctrlKey || event.metaKey || event.altKey || typing || event.target.closest?.("dialog")) return undefined;
     if (event.key === "?") return act.help();
     if (/^[1-8]$/.test(event.key)) return act.choose(Number(event.key));
     if (event.key === " " && !event.repeat && !event.target.closest?.("button, a, summary, label, [tabindex]")) {
@@ -24,6 +24,7 @@ export function listen(root, act) {
       return act.walk();
     }
     if (event.key.toLowerCase() === "p") return act.present();
+    if (grid) return undefined; // where arrows move from cell to cell
     const end = {Home: 1, End: 8}[event.key];
     if (end && !event.target.closest?.(".scroll, .slices, pre")) {
       event.preventDefault();

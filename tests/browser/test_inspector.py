@@ -260,3 +260,15 @@ def test_the_chosen_cell_is_never_behind_the_card(open_explorer: Callable[..., E
         over = card(explorer).bounding_box()
         assert cell and over and cell["y"] + cell["height"] <= over["y"]
         assert over["y"] + over["height"] <= height + 1 and over["y"] > height * 0.3
+
+
+def test_closed_from_within_it_leaves_a_cell_that_keys_do_not_change(explorer: ExplorerPage) -> None:
+    choose(explorer, "resid_pre", 0, 0, 0)
+    explorer.page.keyboard.press("F2")
+    with explorer.repaint():
+        explorer.page.keyboard.press("Escape")
+    expect(explorer.cell("resid_pre", 0, 0, 0)).to_be_focused()
+    with explorer.repaint():
+        explorer.page.keyboard.press("4")
+    expect(explorer.page.locator('button[data-stage="4"]')).to_have_attribute("aria-current", "step")
+    expect(explorer.page.locator("[data-edit]")).to_have_count(0)

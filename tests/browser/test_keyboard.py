@@ -82,3 +82,62 @@ def test_nothing_jumps_when_numbers_change(open_explorer: Callable[..., Explorer
                 for name in moved[:1]
             ]
     assert not jumped, "\n".join(jumped)
+
+
+def stage_now(explorer: ExplorerPage) -> str | None:
+    return explorer.page.locator(CURRENT).get_attribute("data-stage")
+
+
+def test_after_escape_keys_are_the_pages_until_a_cell_is_wanted_again(explorer: ExplorerPage) -> None:
+    page, cell = explorer.page, explorer.cell("resid_pre", 0, 1, 1)
+    with explorer.repaint():
+        cell.click()
+    with explorer.repaint():
+        page.keyboard.press("Escape")
+    expect(page.locator("[data-inspector]")).to_be_hidden()
+    assert page.evaluate(FOCUSED) == ["resid_pre", "0,1,1"]
+    with explorer.repaint():
+        page.keyboard.press("5")
+    assert stage_now(explorer) == "5"
+    with explorer.repaint():
+        page.keyboard.press("1")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+    for wake in ("Enter", "click"):
+        with explorer.repaint():
+            cell.click()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Enter") if wake == "Enter" else cell.click()
+        with explorer.repaint():
+            page.keyboard.type("7" if wake == "Enter" else "6")
+        expect(cell).to_have_value("7" if wake == "Enter" else "6")
+        page.keyboard.press("Enter")
+
+
+def test_in_present_mode_a_click_chooses_a_cell_and_enter_or_a_double_click_edits_it(
+    open_explorer: Callable[..., ExplorerPage],
+) -> None:
+    explorer = open_explorer("?stage=5&present=1")
+    page, cell = explorer.page, explorer.cell("probs", 0, 0, 1, 0)
+    with explorer.repaint():
+        cell.click()
+    expect(page.locator("[data-inspector]")).to_be_visible()
+    with explorer.repaint():
+        page.keyboard.press("3")
+    assert stage_now(explorer) == "3"
+    with explorer.repaint():
+        page.keyboard.press("5")
+    expect(page.locator("[data-edit]")).to_have_count(0)
+    cell.click()
+    page.keyboard.press("Enter")
+    with explorer.repaint():
+        page.keyboard.type("0.3")
+    expect(cell).to_have_value("0.3")
+    page.keyboard.press("Enter")
+    other = explorer.cell("probs", 0, 0, 1, 1)
+    other.click()
+    page.keyboard.type("9")
+    expect(other).to_have_value("0.5")
+    other.dblclick()
+    with explorer.repaint():
+        page.keyboard.type("0.2")
+    expect(other).to_have_value("0.2")
