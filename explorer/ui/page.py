@@ -28,6 +28,7 @@ from explorer.stages.terms import title
 from explorer.ui import asides, block_map, controls, inspect, matrix, reading, share, trials, whatif
 from explorer.ui.request import Asked, read
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
+from explorer.ui.told import errors_on_page, on_page
 from explorer.ui.words import language, words
 
 log = logging.getLogger(__name__)
@@ -50,15 +51,11 @@ def answer(request: Mapping[str, Any]) -> Payload:
         asked = inspect.settled(asked, request, trace)
         return {"ok": True, "seq": seq, **_painted(asked, trace, base, texts)}
     except (SpecError, allowance.Stopped) as error:
-        errors = _in_language(error.errors, texts["lang"])
+        errors = errors_on_page(error.errors, texts["lang"])
         return {"ok": False, "seq": seq, "errors": errors, **_linked(request.get("query"))}
     except Exception:
         log.exception("a request could not be answered")
         return {"ok": False, "seq": seq, "errors": {"": texts["internal_error"]}}
-
-
-def _in_language(errors: Mapping[str, str], lang: str) -> dict[str, str]:
-    return {field: in_language(message, lang) for field, message in errors.items()}
 
 
 def _linked(query: Any) -> Payload:
@@ -108,7 +105,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
         "ledger": [_ledger_row(row, texts) for row in trace.ledger()],
         "notes": [
-            *(in_language(note, texts["lang"]) for note in asked.notes),
+            *(on_page(note, texts["lang"]) for note in asked.notes),
             *_path_notes(spec, trace, view.stage, texts),
         ],
         "select": {"q": view.cell[0], "i": view.cell[1]} if view.cell else None,
