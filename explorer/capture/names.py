@@ -29,7 +29,7 @@ def missing(
     if name in WEIGHTS:
         return missing_weight(name, weights)
     if not isinstance(name, str) or name not in QUANTITIES:
-        return unknown_name(_text(name), list(recorded), also=weights)
+        return unknown_name(_text(name), list(recorded), also=[*weights, *(() if own else QUANTITIES)])
     quantity, there = QUANTITIES[name], f"Recorded: {', '.join(recorded)}."
     if "P" in quantity.axes:
         return NotRecorded(

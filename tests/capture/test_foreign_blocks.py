@@ -185,7 +185,7 @@ def test_a_tap_that_did_not_fire_is_told_from_one_that_is_not_there() -> None:
         trace["concat"]
     with pytest.raises(NotRecorded, match="This block has no tap 'ffn_norm'"):
         trace["ffn_norm"]
-    with pytest.raises(UnknownName, match="No quantity or weight is named 'ffn_nrm'"):
+    with pytest.raises(UnknownName, match="No quantity or weight is named 'ffn_nrm'. Did you mean 'ffn_norm'"):
         trace["ffn_nrm"]
     with pytest.raises(NotRecorded, match="This block has no tap 'q_norm', .*Recorded: resid_pre, rope_cos"):
         trace.figure("rope")
