@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -160,13 +161,15 @@ def test_trace_figure_is_a_plotly_figure() -> None:
 def test_a_small_edit_changes_arrays_and_nothing_else() -> None:
     """What the page's fast redraw relies on."""
 
-    def skeleton(spec: RunSpec) -> object:
+    def bones(trace: dict[str, Any]) -> dict[str, Any]:
         arrays = ("x", "y", "z", "text", "customdata")
+        found = {k: np.shape(v) if k in arrays else v for k, v in trace.items()}
+        marker = {k: len(v) if isinstance(v, list) else v for k, v in trace.get("marker", {}).items()}
+        return {**found, "marker": marker}
+
+    def skeleton(spec: RunSpec) -> object:
         figures = [f for stage in STAGES for f in stage.figures(run(spec))]
-        return [
-            ([{k: np.shape(v) if k in arrays else v for k, v in t.items()} for t in f["data"]], f["layout"], f["title"])
-            for f in figures
-        ]
+        return [([bones(trace) for trace in f["data"]], f["layout"], f["title"]) for f in figures]
 
     def edited(value: float) -> RunSpec:
         return RunSpec(B=2, T=5, d_model=12, h=3, weights="random", edits=[Edit("resid_pre", (0, 2, 1), value)])
