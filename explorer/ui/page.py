@@ -107,6 +107,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "notes": [
             *(on_page(note, texts["lang"]) for note in asked.notes),
             *_path_notes(spec, trace, view.stage, texts),
+            *_idle_notes(spec, trace, texts),
         ],
         "select": {"q": view.cell[0], "i": view.cell[1]} if view.cell else None,
         "inspect": inspect.opened(trace, spec, view.cell, texts["lang"]),
@@ -128,6 +129,11 @@ def _path_notes(spec: RunSpec, trace: Trace, stage: int, texts: Mapping[str, Any
     if spec.edits_scores and (typed or not spec.unedited().explicit):
         return [texts["note_explicit"]]
     return [texts["note_flash"]] if trace.recomputed and stage in (4, 5) else []
+
+
+def _idle_notes(spec: RunSpec, trace: Trace, texts: Mapping[str, Any]) -> list[str]:
+    idle = whatif.without_effect(trace, spec.switches)
+    return [texts["note_no_effect"].format(whatif=whatif.label(switch, texts)) for switch in idle]
 
 
 def _number(value: Any) -> Any:

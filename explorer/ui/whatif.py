@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from explorer.capture import Trace
 from explorer.effects import MOST_HEADS, effects
 from explorer.limits import LIMITS
 from explorer.messages import said
@@ -24,6 +27,7 @@ ORDER = (
     "no_rope", "no_qk_norm", "no_scale", "no_mask", "uniform_attention", "no_first_residual", "no_second_residual",
     "temperature", "only_head", "without_head", "expert",
 )  # fmt: skip
+ROUNDING = 1e-6  # of the largest number: 0.5 written down and 0.5 from a softmax are the same
 LONGEST_STRIP = 256  # tokens of a row that the strip shows one by one; beyond it their largest stand for several
 
 
@@ -70,6 +74,20 @@ def sort(switches: tuple[str, ...], spec: RunSpec) -> Sorted:
         else:
             fit.append(text)
     return Sorted(tuple(dict.fromkeys(fit)), tuple(gone))
+
+
+def without_effect(trace: Trace, switches: tuple[str, ...]) -> tuple[str, ...]:
+    """Those in force that leave every number they set as the block had computed it: even attention made even."""
+    rules = ((switch, parse_switch(switch).kind.rules) for switch in switches)
+    return tuple(switch for switch, names in rules if all(_unchanged(trace, name) for name in names))
+
+
+def _unchanged(trace: Trace, name: str) -> bool:
+    now, before = trace[name].astype(np.float64), trace.before(name).astype(np.float64)
+    reach = float(np.abs(before[np.isfinite(before)]).max(initial=0.0))
+    with np.errstate(invalid="ignore"):  # −∞ less −∞
+        near = np.abs(now - before) <= ROUNDING * reach
+    return bool(np.all(near | (now == before) | (np.isnan(now) & np.isnan(before))))
 
 
 def label(switch: str, texts: Mapping[str, Any]) -> str:

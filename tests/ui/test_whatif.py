@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,32 @@ def test_wrong_switch_is_refused(bad: str) -> None:
 def test_what_changes_nothing_here_is_said() -> None:
     assert ask()["choices"] == {"head": 1, "expert": 0, "idle": ["no_qk_norm"]}
     assert ask(preset="capstone", spec={"experts": "4"})["choices"] == {"head": 3, "expert": 4, "idle": []}
+
+
+@pytest.mark.parametrize(
+    ("request_", "idle"),
+    [
+        ({"switches": ["uniform_attention"]}, ["uniform attention"]),
+        ({"switches": ["temperature:1", "no_mask"]}, ["temperature 1"]),
+        ({"switches": ["only_head:0", "no_qk_norm"]}, ["only head 0", "no q/k norm"]),
+        ({"spec": {"T": "1"}, "switches": ["no_rope", "no_mask"]}, ["no RoPE", "no mask"]),
+        ({"switches": ["no_rope", "temperature:2", "no_first_residual"]}, []),
+        ({"preset": "capstone", "switches": ["uniform_attention", "only_head:0", "no_qk_norm"]}, []),
+        ({"switches": ["uniform_attention"], "edits": [{"t": "masked_scores", "i": [0, 0, 1, 0], "x": 9, "on": True}]},
+         []),
+    ],
+)  # fmt: skip
+def test_a_what_if_in_force_that_changes_nothing_says_so(request_: dict[str, Any], idle: list[str]) -> None:
+    reply = ask(**request_)
+    assert [n.partition("” changes nothing")[0][1:] for n in reply["notes"] if "changes nothing" in n] == idle
+    chinese = ask(**request_, lang="zh")["notes"]
+    assert sum("什么也没有改变" in note for note in chinese) == len(idle)
+    if "edits" not in request_:
+        spec = PRESETS["capstone"] if "preset" in request_ else RunSpec.parse(request_.get("spec", {}))
+        for switch in request_["switches"]:
+            changed, plain = run(replace(spec, switches=(switch,))), run(spec)
+            same = all(np.allclose(changed[name], plain[name], atol=1e-6) for name in plain.names)
+            assert (whatif.label(switch, TEXTS) in idle) == same, switch
 
 
 def test_switch_alone_does_not_announce_a_path_that_is_taken_anyway() -> None:
