@@ -24,7 +24,7 @@ from explorer.quantities import QUANTITIES, SCORE_TAPS, WEIGHTS, Quantity, Weigh
 from explorer.run import run
 from explorer.spec import PRESETS, RunSpec, SpecError
 from explorer.stages import STAGES
-from explorer.stages.terms import title
+from explorer.stages.terms import title, title_in
 from explorer.ui import asides, block_map, controls, inspect, matrix, reading, share, trials, whatif
 from explorer.ui.request import Asked, read
 from explorer.ui.symbols import shape_html, symbol_html, symbol_text
@@ -103,7 +103,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "ran": stage.ran(trace),
         "facts": stage.facts(trace, view.row, view.head, inspect.token_of(trace, view.cell), texts["lang"]),
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
-        "ledger": [_ledger_row(row, texts) for row in trace.ledger()],
+        "ledger": [_ledger_row(row, trace, texts) for row in trace.ledger()],
         "notes": [
             *(on_page(note, texts["lang"]) for note in asked.notes),
             *_path_notes(spec, trace, view.stage, texts),
@@ -143,12 +143,18 @@ def _number(value: Any) -> Any:
     return str(value) if isinstance(value, float) and abs(value) == float("inf") else value
 
 
-def _ledger_row(row: LedgerRow, texts: Mapping[str, Any]) -> Payload:
+def _ledger_row(row: LedgerRow, trace: Trace, texts: Mapping[str, Any]) -> Payload:
     return {
-        "name": row.name, "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
+        "name": row.name, "title": title_in(trace, row.name, texts["lang"]), "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
         "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": in_language(row.note, texts["lang"]),
-        "shares": row.shares,
+        "shares": row.shares, "shown": row.stage or _first_shown(row.name),
     }  # fmt: skip
+
+
+@cache
+def _first_shown(name: str) -> int:
+    """The first stage that shows what no stage computes."""
+    return next(stage.number for stage in STAGES if name in stage.inputs)
 
 
 @cache

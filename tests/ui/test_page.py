@@ -159,6 +159,20 @@ def test_ledger_and_map_have_every_quantity_of_the_run() -> None:
     assert own == run(PRESETS["capstone"]).ledger().bytes and rows["present_k"]["shares"] == "k_rot"
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_ledger_and_panels_call_a_quantity_alike(lang: str) -> None:
+    for request in ({}, {"preset": "capstone"}, {"preset": "capstone", "switches": ["no_qk_norm"]}):
+        titles = {row["name"]: row["title"] for row in ask(**request, lang=lang)["ledger"]}
+        for stage in STAGES:
+            shown = {name: panel["title"] for name, panel in panels(**request, stage=stage, lang=lang).items()}
+            assert {name: titles[name] for name in shown if name in titles} == {
+                name: words for name, words in shown.items() if name in QUANTITIES
+            }
+    toy = {row["name"]: row["title"] for row in ask(lang=lang)["ledger"]}
+    for name in ("q_norm", "k_norm"):
+        assert {"en": "passed on unchanged", "zh": "原样交出"}[lang] in toy[name]
+
+
 def test_query_reproduces_the_picture() -> None:
     first = ask(preset="capstone", stage=5, edits=[EDIT_X], compare="both", slice={"b": 1})
     again = ask(query="?" + first["query"])
