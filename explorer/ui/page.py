@@ -145,7 +145,8 @@ def _number(value: Any) -> Any:
 
 def _ledger_row(row: LedgerRow, trace: Trace, texts: Mapping[str, Any]) -> Payload:
     return {
-        "name": row.name, "title": title_in(trace, row.name, texts["lang"]), "stage": row.stage, "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
+        "name": row.name, "title": title_in(trace, row.name, texts["lang"]), "stage": row.stage,
+        "axes": shape_html(row.axes), "shape": row.shape, "dtype": row.dtype,
         "bytes": row.bytes, "flops": row.flops, "agrees": row.agrees, "note": in_language(row.note, texts["lang"]),
         "shares": row.shares, "shown": row.stage or _first_shown(row.name),
     }  # fmt: skip
