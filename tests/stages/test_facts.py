@@ -217,6 +217,13 @@ def test_what_rounding_leaves_of_0_is_explained_where_it_is_shown() -> None:
 
 
 def test_the_largest_hidden_feature_is_named_in_a_sentence() -> None:
+    for spec in (SPECS["capstone"], SPECS["gqa"], replace(SPECS["capstone"], seed=1)):
+        hidden = run(spec)["hidden"][0, -1].astype(float)
+        j = int(np.abs(hidden).argmax())
+        shown = f"{hidden[j]:.4g}".replace("-", "−")
+        assert re.search(
+            rf"The largest in magnitude, number {j}, is SiLU\([^)]*\) = \S+ times \S+: {shown}\.", said(8, spec)
+        )
     assert re.search(r"The largest in magnitude, number \d, is SiLU\([^)]*\) = [\d.−]+ times ", said(8, RunSpec()))
 
 

@@ -131,6 +131,14 @@ def test_large_matrix_is_pooled() -> None:
     assert panel["kind"] == "heat"
     part = panel["slices"][0]
     assert (part["rows"], part["cols"]) == (64, 64) and part["pooled"] == [12, 12]
+    weights = run(PRESETS["minimind3"]).weights["self_attn.q_proj.weight"].reshape(64, 12, 64, 12).swapaxes(1, 2)
+    tiles = weights.reshape(64, 64, 144)
+    strongest = np.take_along_axis(tiles, np.abs(tiles).argmax(-1)[..., None], -1)[..., 0]
+    drawn = np.frombuffer(base64.b64decode(part["values_b64"]), np.float32).reshape(64, 64)
+    np.testing.assert_array_equal(drawn, strongest)
+    assert (drawn < 0).any() and panel["note"] == "each pixel is the one of 12×12 numbers that is largest in magnitude"
+    chinese = panels(preset="minimind3", stage=2, lang="zh")["self_attn.q_proj.weight"]
+    assert chinese["note"] == "每个像素是 12×12 个数中幅度最大的一个"
 
 
 @pytest.mark.parametrize("stage", [4, 5])
