@@ -252,7 +252,7 @@ def test_what_an_edit_shuts_is_told_from_what_the_mask_hides() -> None:
         text = said(4, spec)
         assert f"Of this head's {cells} query–key pairs the mask holds {hidden} at −∞" in text
         assert f"In {shut} of these pairs, which the mask leaves open, an edit or a what-if put −∞." in text
-        assert f"没有遮住的 {shut} 个，由编辑或假设定成了 −∞" in " ".join(STAGES[3].facts(run(spec), lang="zh"))
+        assert f"其中有 {shut} 个掩码并没有遮住，是编辑或假设" in " ".join(STAGES[3].facts(run(spec), lang="zh"))
     assert "put −∞" not in said(4, SPECS["all hidden"]) + said(4, SPECS["many edits"])
 
 
