@@ -33,6 +33,12 @@ def number(value: float, spec: str = ".4g") -> str:
     return (f"{mantissa}e{int(exponent)}" if e else mantissa).replace("-", "−")
 
 
+def degrees(angle: float) -> str:
+    """Radians as degrees in full: "90", "3610", and "22918" rather than "2.292e4"."""
+    whole = float(np.degrees(angle))
+    return number(whole, ".0f" if 1e4 <= abs(whole) < 1e15 else ".4g")
+
+
 def row(values: Sequence[float] | Array, spec: str = ".4g") -> str:
     """(1, −1); beyond LONGEST_ROW numbers the rest is "…"."""
     long = len(values) > LONGEST_ROW

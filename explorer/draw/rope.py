@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from explorer.draw.figure import LINE, Trace, figure, layout, legend
-from explorer.draw.numbers import Array, number, plain, row
+from explorer.draw.numbers import Array, degrees, number, plain, row
 from explorer.draw.positions import NUMBERED, SLANT, Positions
 from explorer.draw.scales import PALETTE, Figure, paint
 from explorer.draw.words import join, say
@@ -166,7 +166,7 @@ def _arrows(circles: Sequence[Circle], tokens: Positions, longest: float, lang: 
         y[3 * i : 3 * i + 2] = c.middle[1], c.middle[1] + end[1] / longest
         features = [c.pair, c.pair + turn.before.shape[1] // 2]
         at = tokens.labels([c.token + tokens.past])[0]
-        custom += [[at, *features, row(end), number(np.hypot(*end)), number(np.degrees(c.angle))]] * 3
+        custom += [[at, *features, row(end), number(np.hypot(*end)), degrees(c.angle)]] * 3
     colour, key = PALETTE["light"][turn.role], "after" if after else "before"
     return {
         "type": "scatter",
@@ -196,7 +196,7 @@ def _labels(circles: Sequence[Circle], lang: str) -> Trace:
         "mode": "text",
         "x": plain(np.array([c.middle[0] for c in circles])),
         "y": plain(np.array([c.middle[1] - 1.2 for c in circles])),
-        "text": [say(lang, k, degrees=number(np.degrees(c.angle))) for k, c in zip(keys, circles, strict=True)],
+        "text": [say(lang, k, degrees=degrees(c.angle)) for k, c in zip(keys, circles, strict=True)],
         "hoverinfo": "skip",
         "showlegend": False,
     }
@@ -205,7 +205,7 @@ def _labels(circles: Sequence[Circle], lang: str) -> Trace:
 def _in_words(c: Circle, tokens: Positions, lang: str) -> str:
     key = "rope.text" if c.agrees else "rope.text.edited"
     where = {"name": c.turn.name, "pair": c.pair, "position": tokens.spoken(c.token + tokens.past)}
-    return say(lang, key, **where, before=c.before, after=c.after, degrees=number(np.degrees(c.angle)))
+    return say(lang, key, **where, before=c.before, after=c.after, degrees=degrees(c.angle))
 
 
 def _column(position: int, tokens: Positions, lang: str) -> str:

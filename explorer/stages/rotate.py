@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.draw.numbers import number
+from explorer.draw.numbers import degrees
 from explorer.stages import figures
 from explorer.stages.base import Stage
 from explorer.stages.look import Array, Look
@@ -42,7 +42,7 @@ def describe(look: Look) -> dict[str, Any]:
         "h": look.h,
         "half": half,
         "clockwise": angle < 0,
-        "angle": degrees(angle),
+        "angle": degrees(abs(angle)),
         "before": before,
         "after": after,
         "turned": as_turned and factor == 1.0,
@@ -52,7 +52,7 @@ def describe(look: Look) -> dict[str, Any]:
         "length": float(np.hypot(*before)),
         "new_length": float(np.hypot(*after)),
         "last": half - 1,
-        "last_angle": degrees(float(look.angles[look.t, -1])),
+        "last_angle": degrees(abs(float(look.angles[look.t, -1]))),
         "leftover": leftover(look) != 0,
         "left": leftover(look),
         **order_of_speeds(look),
@@ -78,12 +78,6 @@ def stretch(look: Look) -> float:
     cos, sin = look.tables
     found = float(np.hypot(cos[look.t, 0], sin[look.t, 0]))
     return 1.0 if abs(found - 1.0) < 1e-3 else found
-
-
-def degrees(angle: float) -> str:
-    """How far it is, without the direction: "90", "3610", and "22918" rather than "2.292e4"."""
-    size = abs(float(np.degrees(angle)))
-    return number(size, ".0f" if 1e4 <= size < 1e15 else ".4g")
 
 
 def leftover(look: Look) -> float:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from explorer.draw.numbers import WRITER, number, plain, row, spoken
+from explorer.draw.numbers import WRITER, degrees, number, plain, row, spoken
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,10 @@ def test_plain_rounds_when_asked() -> None:
 
 def test_spoken() -> None:
     assert spoken("O<sub>attn</sub> and X") == "O_attn and X"
+
+
+@pytest.mark.parametrize(
+    ("turn", "said"), [(np.pi / 2, "90"), (400.0, "22918"), (-2.0, "−114.6"), (1e-3, "0.0573"), (1e16, "5.73e17")]
+)
+def test_degrees_are_written_in_full(turn: float, said: str) -> None:
+    assert degrees(turn) == said
