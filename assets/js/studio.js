@@ -13,7 +13,7 @@ export class Studio {
   /** visit(stage, preset): to a stage of the page; state: keeps what is typed through a change of language. */
   constructor({texts, ask, compose, state, visit}) {
     Object.assign(this, {texts, visit, state, steps: [], current: "", near: false, waiting: false});
-    this.progress = new Progress();
+    this.progress = new Progress(() => this.steps.length && this.update());
     this.drafts = state.studio ??= new Map();
     this.error = h("p", {class: "error", role: "alert", dataset: {errorFor: "studio"}});
     this.count = h("span", {class: "studio-count num", dataset: {studio: "count"}});

@@ -4,16 +4,30 @@ const KEY = "explorer.studio";
 const whole = x => Number.isInteger(x) && x >= 0 && x <= 1e6;
 const table = (x, fits) => new Map(Object.entries(x && typeof x === "object" ? x : {}).filter(([, value]) => fits(value)));
 
+/** What this browser remembers; storage may be closed to us, or hold something else. */
+function kept() {
+  let found = {};
+  try {
+    found = JSON.parse(localStorage.getItem(KEY)) ?? {};
+  } catch {}
+  return {
+    tries: table(found.tries, whole),
+    seeds: table(found.seeds, whole),
+    finished: table(found.done, one => one && whole(one.at) && typeof one.right === "boolean"),
+    last: typeof found.current === "string" ? found.current : "",
+  };
+}
+
 export class Progress {
-  constructor() {
-    let kept = {};
-    try {
-      kept = JSON.parse(localStorage.getItem(KEY)) ?? {};
-    } catch {} // storage may be closed to us, or hold something else
-    this.tries = table(kept.tries, whole);
-    this.seeds = table(kept.seeds, whole);
-    this.finished = table(kept.done, one => one && whole(one.at) && typeof one.right === "boolean");
-    this.last = typeof kept.current === "string" ? kept.current : "";
+  /** changed() when another tab went on, or began anew. */
+  constructor(changed = () => {}) {
+    Object.assign(this, kept());
+    addEventListener("storage", ({key}) => {
+      if (key !== KEY && key !== null) return;
+      const {tries, finished} = kept();
+      Object.assign(this, {tries, finished});
+      changed();
+    });
   }
 
   get current() {
@@ -55,15 +69,24 @@ export class Progress {
   }
 
   clear() {
-    for (const kept of [this.tries, this.seeds, this.finished]) kept.clear();
+    for (const one of [this.tries, this.seeds, this.finished]) one.clear();
     this.last = "";
-    this.save();
+    this.write();
   }
 
+  /** What another tab has done stays done, and its first time counts. */
   save() {
-    const kept = {tries: Object.fromEntries(this.tries), seeds: Object.fromEntries(this.seeds), done: Object.fromEntries(this.finished), current: this.last};
+    const {tries, seeds, finished} = kept();
+    for (const [name, n] of tries) this.tries.set(name, Math.max(n, this.tries.get(name) ?? 0));
+    this.seeds = new Map([...seeds, ...this.seeds]);
+    this.finished = new Map([...this.finished, ...finished]);
+    this.write();
+  }
+
+  write() {
+    const all = {tries: Object.fromEntries(this.tries), seeds: Object.fromEntries(this.seeds), done: Object.fromEntries(this.finished), current: this.last};
     try {
-      localStorage.setItem(KEY, JSON.stringify(kept));
+      localStorage.setItem(KEY, JSON.stringify(all));
     } catch {}
   }
 }
