@@ -118,7 +118,7 @@ export class Edits {
     this.clear = h("button", {type: "button", class: "link", onclick: () => act.removeAll()}, texts.remove_all);
     this.count = h("span", {class: "count num"});
     this.bar = h("div", {class: "edit-bar"}, this.all, this.clear);
-    this.node = h("section", {class: "controls"}, h("h2", {}, texts.edits, " ", this.count), this.none, this.list, this.bar);
+    this.node = h("section", {class: "controls"}, this.head = h("h2", {tabindex: "-1"}, texts.edits, " ", this.count), this.none, this.list, this.bar);
   }
 
   /** edits, and switches [{s, on}]. */
@@ -128,11 +128,18 @@ export class Edits {
     this.key = key;
     const count = edits.length + switches.length;
     this.anyOn = [...edits, ...switches].some(e => e.on);
+    const held = document.activeElement, inside = this.list.contains(held) || this.bar.contains(held), at = [...this.list.children].findIndex(item => item.contains(held));
     this.list.replaceChildren(...switches.map((one, n) => this.switched(one, n)), ...edits.map((edit, n) => this.item(edit, n)));
     this.none.hidden = count > 0;
     this.bar.hidden = count < 1;
     setText(this.count, count ? String(count) : "");
     setText(this.all, this.texts[this.anyOn ? "all_off" : "all_on"]);
+    if (inside && (!held.isConnected || this.bar.hidden)) this.take(this.list.children[Math.min(at, count - 1)], held.tagName);
+  }
+
+  /** The focus of an item that is made anew or gone: to the like of it, else to the heading. */
+  take(item, tag) {
+    (item?.querySelector(tag) ?? this.head).focus({preventScroll: true});
   }
 
   switched({s, on}, n) {

@@ -25,6 +25,14 @@ export function icon(path) {
   return span;
 }
 
+/** Put each of two buttons in or out of use; the focus that one would lose goes to the other. */
+export function inUse(one, usable, other, otherUsable) {
+  const held = [one, other].find(button => button === document.activeElement);
+  one.disabled = !usable;
+  other.disabled = !otherUsable;
+  if (held?.disabled) (held === one ? other : one).focus({preventScroll: true});
+}
+
 /** Write text only where it differs, so that an unchanged node costs nothing. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

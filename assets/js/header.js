@@ -1,6 +1,6 @@
 // The bar on top: name, presets, how values are shown, undo, ledger, light or dark, keys.
 
-import {h, icon, segments} from "./dom.js";
+import {h, icon, inUse, segments} from "./dom.js";
 import {theme} from "./colour.js";
 
 const PATH = {
@@ -35,8 +35,7 @@ export class Header {
   update({preset, compare, canUndo, canRedo}) {
     this.presets.set(preset);
     this.compare.set(compare);
-    this.undo.disabled = !canUndo;
-    this.redo.disabled = !canRedo;
+    inUse(this.undo, canUndo, this.redo, canRedo);
   }
 }
 

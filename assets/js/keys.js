@@ -19,7 +19,7 @@ export function listen(root, act) {
     if (event.ctrlKey || event.metaKey || event.altKey || typing || event.target.closest?.("dialog")) return undefined;
     if (event.key === "?") return act.help();
     if (/^[1-8]$/.test(event.key)) return act.choose(Number(event.key));
-    if (event.key === " " && !event.repeat && !event.target.closest?.("button, a, summary, label, [tabindex]")) {
+    if (event.key === " " && !event.repeat && !event.target.closest?.("button, a, summary, label, [tabindex]:not(h1)")) {
       event.preventDefault();
       return act.walk();
     }

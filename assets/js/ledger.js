@@ -8,9 +8,10 @@ export class Ledger {
     Object.assign(this, {quantities, texts, choose, rows: new Map()});
     this.body = h("tbody");
     this.sum = h("p", {class: "ledger-sum num"});
+    this.shared = h("p", {class: "ledger-shared num"});
     const heads = ["quantity", "axes", "shape", "dtype", "bytes", "flops", "agrees"];
     this.node = h("section", {class: "ledger", id: "ledger"},
-      h("div", {class: "ledger-head"}, h("h2", {id: "ledger-title", tabindex: "-1"}, texts.ledger), this.sum),
+      h("div", {class: "ledger-head"}, h("h2", {id: "ledger-title", tabindex: "-1"}, texts.ledger), this.sum, this.shared),
       h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": texts.ledger},
         h("table", {dataset: {ledger: ""}},
           h("thead", {}, h("tr", {}, ...heads.map(name => h("th", {scope: "col", class: `col-${name}`}, texts[`ledger_${name}`])))), this.body)));
@@ -23,20 +24,22 @@ export class Ledger {
       this.rows = new Map(rows.map(row => [row.name, this.rows.get(row.name) ?? this.row(row)]));
       this.body.replaceChildren(...this.stages(rows));
     }
-    let allBytes = 0, allFlops = 0;
+    let ownBytes = 0, allBytes = 0, allFlops = 0;
     for (const row of rows) {
       const {cells} = this.rows.get(row.name);
-      if (!row.shares) allBytes += row.bytes; // memory of two names counts once
+      allBytes += row.bytes;
+      if (!row.shares) ownBytes += row.bytes; // memory of two names counts once
       allFlops += row.flops;
       setHtml(cells.axes, row.axes);
       setText(cells.shape, row.shape.join("×"));
       setText(cells.dtype, row.dtype);
-      setText(cells.bytes, bytes(row.bytes));
+      setText(cells.bytes, row.shares ? `(${bytes(row.bytes)})` : bytes(row.bytes));
       setText(cells.flops, row.flops ? count(row.flops) : "–");
       setText(cells.agrees, row.agrees ? "✓" : this.texts.ledger_differs);
       cells.agrees.title = row.note || this.texts[row.agrees ? "ledger_agrees_long" : "ledger_differs_long"];
     }
-    setText(this.sum, this.texts.ledger_sum.replace("{n}", rows.length).replace("{bytes}", bytes(allBytes)).replace("{flops}", count(allFlops)));
+    setText(this.sum, this.texts.ledger_sum.replace("{n}", rows.length).replace("{bytes}", bytes(ownBytes)).replace("{flops}", count(allFlops)));
+    setText(this.shared, ownBytes < allBytes ? this.texts.ledger_shared.replace("{bytes}", bytes(allBytes)) : "");
   }
 
   /** Rows in order, each stage's first one marked. */
@@ -51,7 +54,7 @@ export class Ledger {
   row(row) {
     const about = this.quantities[row.name];
     const cells = Object.fromEntries(["axes", "shape", "dtype", "bytes", "flops", "agrees"].map(name => [name, h("td", {class: `col-${name}`})]));
-    const stage = Math.max(1, row.stage);
+    const stage = row.shown;
     const name = h("th", {scope: "row"},
       h("button", {type: "button", class: "ledger-name", title: this.texts.go_to_stage.replace("{n}", stage), onclick: () => this.choose(stage)},
         h("span", {class: "ledger-stage num"}, row.stage ? String(row.stage) : "·"),

@@ -21,18 +21,17 @@ import {Present} from "./present.js";
 import {Quiz} from "./quiz.js";
 import {Share} from "./share.js";
 import {Slices} from "./slices.js";
-import {land} from "./land.js";
 import {Legend, Stage} from "./stage.js";
 import {State} from "./state.js";
 import {Studio} from "./studio.js";
 import {Examples, setField, Tokens} from "./weights.js";
 import {Walk} from "./walk.js";
+import {Ways} from "./ways.js";
 import {Welcome} from "./welcome.js";
 import {Effects, Switches} from "./whatif.js";
 import {Wire} from "./wire.js";
 
 const AGAIN_MS = 10_000; // after several tries in vain
-const STACKED = "(max-width: 1080px)"; // as in page.css: the panel lies below the matrices
 
 class Page {
   /** languages: the Texts; state: new, or that of the page `before`, whose place this one takes. */
@@ -60,8 +59,8 @@ class Page {
       turnAll: on => this.set(s => s.turnAll(on)),
       choose: stage => this.choose(stage),
       step: by => this.choose(this.state.stage + by),
-      ledger: () => this.toLedger(),
-      panel: () => this.togglePanel(),
+      ledger: () => this.ways.toLedger(),
+      panel: () => this.ways.togglePanel(),
       help: () => this.help.showModal(),
       studio: () => this.studio.show(),
       walk: () => this.walk.toggle(),
@@ -104,7 +103,7 @@ class Page {
     this.help = helpCard(texts);
     this.slices = new Slices({texts, choose: (letter, i) => this.set(s => { s.slice = {...s.slice, [letter]: i}; })});
     this.address = new Address();
-    this.notes = new Notes({texts});
+    this.notes = new Notes({texts, quantities: fixed.quantities});
     this.pathNote = new PathNote({texts});
     this.notRun = h("div", {class: "not-run", dataset: {notRun: ""}});
     this.trouble = h("p", {class: "error general", role: "alert", dataset: {errorFor: ""}});
@@ -116,6 +115,7 @@ class Page {
         this.side = h("aside", {class: "side", tabindex: "-1", style: "scroll-margin-top: calc(var(--top) + 56px)", "aria-label": texts.settings}, this.edits.node, this.switches.node, ...this.controls.nodes)),
       this.notes.node, this.board.tip, this.help, this.share.node);
     this.present = new Present({root: this.root, texts, changed: on => this.set(s => { s.present = on; })});
+    this.ways = new Ways(this);
     this.wire = new Wire({ask, compose: () => this.state.request(), heard: (answer, newest) => this.heard(answer, newest), silent: still => this.visible.silent(still), slow: on => this.visible.slow(on), explain: ({why, status}) => texts[why].replace("{status}", status), seq: before?.wire.seq});
     listen(this.root, act);
     this.figures.warm();
@@ -179,7 +179,7 @@ class Page {
     this.cameFrom = null;
     before.walk.stop();
     for (const board of [before.figures, ...before.trials.map(t => t.figures)]) board?.update([]);
-    if (before.root.classList.contains("no-side")) this.togglePanel();
+    if (before.root.classList.contains("no-side")) this.ways.togglePanel();
     this.header.language.focus();
   }
 
@@ -255,6 +255,7 @@ class Page {
       this.header.update({preset: answer.preset, compare: answer.compare, canUndo: state.past.length > 0, canRedo: state.future.length > 0});
       this.address.write(answer.query);
       this.present.show(answer.present);
+      this.present.tell(answer);
     }
     this.map.choose(answer.stage);
     this.stage.choose(answer.stage, answer.moe);
@@ -339,26 +340,6 @@ class Page {
     setText(this.trouble, this.texts[still ? "silent" : "away"]);
     clearTimeout(this.again);
     if (!still) this.again = setTimeout(() => this.root.isConnected && this.ask(), AGAIN_MS);
-  }
-
-  toLedger() {
-    const title = this.ledger.node.querySelector("h2");
-    title.focus({preventScroll: true});
-    land(title);
-  }
-
-  /** Beside the matrices the panel opens and closes; below them (a narrow window) the way leads there. */
-  togglePanel() {
-    if (matchMedia(STACKED).matches) return this.toPanel();
-    const closed = this.root.classList.toggle("no-side");
-    this.header.panel.setAttribute("aria-expanded", String(!closed));
-    return undefined;
-  }
-
-  toPanel() {
-    this.root.classList.remove("no-side");
-    land(this.side);
-    this.side.focus({preventScroll: true});
   }
 }
 

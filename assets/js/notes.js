@@ -26,9 +26,9 @@ export class PathNote {
 
 /** Notes lie over the page, so that their coming and going moves nothing, and let every click through. */
 export class Notes {
-  constructor({texts}) {
+  constructor({texts, quantities}) {
     // These tell of a state, and go with it. The others tell of what happened once.
-    Object.assign(this, {texts, standing: new Set([texts.note_flash]), said: [], shown: [], pointer: [-1, -1]});
+    Object.assign(this, {texts, quantities, standing: new Set([texts.note_flash]), said: [], shown: [], pointer: [-1, -1]});
     this.node = h("div", {class: "notes", role: "status"});
     document.addEventListener("pointermove", event => { this.pointer = [event.clientX, event.clientY]; }, {passive: true});
   }
@@ -51,7 +51,12 @@ export class Notes {
       return;
     }
     const close = h("button", {type: "button", class: "bare", "aria-label": this.texts.close, title: this.texts.close, onclick: () => this.show([])}, icon(CROSS));
-    this.node.replaceChildren(h("div", {}, ...notes.map(note => h("p", {}, note))), close);
+    this.node.replaceChildren(h("div", {}, ...notes.map(note => h("p", {}, this.inSymbols(note)))), close);
+  }
+
+  /** "probs[0, 0, 1, 0]" as the page calls it. */
+  inSymbols(note) {
+    return note.replace(/([\w.]+)\[/g, (found, name) => (Object.hasOwn(this.quantities, name) ? `${this.quantities[name].plain}[` : found));
   }
 
   wait(time) {

@@ -1,6 +1,6 @@
 // The chosen stage without its matrices: title and equation above them, sentences and lines of code below.
 
-import {h, icon, setHtml, setText} from "./dom.js";
+import {h, icon, inUse, setHtml, setText} from "./dom.js";
 import {ramp, whenThemeChanges} from "./colour.js";
 
 const LEAD = 18; // pixels of paper above the title
@@ -26,7 +26,7 @@ export class Stage {
   constructor({stages, texts, choose}) {
     Object.assign(this, {stages, texts});
     this.place = h("p", {class: "eyebrow"});
-    this.title = h("h1", {});
+    this.title = h("h1", {tabindex: "-1"});
     this.equation = h("div", {class: "equation"});
     const step = (by, label, path) => h("button", {type: "button", class: "bare step", "aria-label": label, title: label, onclick: () => choose(this.current + by)}, icon(path));
     this.previous = step(-1, texts.previous, "M12.5 4L6.5 10L12.5 16");
@@ -58,8 +58,7 @@ export class Stage {
     this.equation.replaceChildren(...lines(moe ? about.equation_moe : about.equation));
     setHtml(this.mixes, about.mixes);
     setHtml(this.notice, about.notice);
-    this.previous.disabled = stage === 1;
-    this.next.disabled = stage === this.stages.length;
+    inUse(this.previous, stage > 1, this.next, stage < this.stages.length);
     this.lines.replaceChildren(...about.code.map(({model, name, file, line, text}) => h("figure", {},
       h("figcaption", {}, h("b", {}, this.texts[`code_${model}`]), ` ${name}`, h("span", {}, this.texts.code_line.replace("{file}", file).replace("{line}", line))),
       h("pre", {tabindex: "0"}, h("code", {}, text)))));

@@ -4,7 +4,7 @@ import {h, icon, setText} from "./dom.js";
 
 const PLAY = "M6.5 4.5V15.5L15.5 10Z", PAUSE = "M7 4.5V15.5M13 4.5V15.5", CLOSE = "M5 5L15 15M15 5L5 15";
 const DWELL_MS = 4500; // at a stage, at speed 1
-const READING = 0.4; // of that time until the row that comes out is looked at
+const READING = [0.4, 0.7]; // of that time until the first row that comes out is looked at, and the last
 const SPEEDS = [0.5, 1, 2];
 const LAST = 8, END = 9;
 const HIDDEN = 3; // bits of a cell's state: masked, padded
@@ -15,7 +15,7 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 export class Walk {
   /** root() -> the page's element; map, board: of the page; choose(stage). */
   constructor({root, map, board, texts, choose}) {
-    Object.assign(this, {root, map, board, texts, choose, on: false, playing: false, token: null, speed: 1, stage: 1, bands: new Map()});
+    Object.assign(this, {root, map, board, texts, choose, on: false, playing: false, token: null, speed: 1, stage: 1, looking: [], bands: new Map()});
     this.play = h("button", {type: "button", class: "bare walk-play", dataset: {act: "walk"}, onclick: () => this.toggle()});
     this.tokens = h("select", {class: "walk-token", "aria-label": texts.walk_token_hint, title: texts.walk_token_hint, dataset: {walkToken: ""}, onchange: event => this.follow(Number(event.target.value))});
     this.pace = h("button", {type: "button", class: "walk-speed num", "aria-label": texts.walk_speed, title: texts.walk_speed, dataset: {act: "walk-speed"}, onclick: () => this.faster()});
@@ -53,7 +53,7 @@ export class Walk {
   pause() {
     if (!this.playing) return;
     clearTimeout(this.timer);
-    clearTimeout(this.looking);
+    this.looking.forEach(clearTimeout);
     this.playing = false;
     this.show();
   }
@@ -82,17 +82,17 @@ export class Walk {
   wait() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.next(), DWELL_MS / this.speed);
-    clearTimeout(this.looking);
-    this.looking = setTimeout(() => this.look(), DWELL_MS * READING / this.speed);
+    this.looking.forEach(clearTimeout);
+    this.looking = READING.map((part, n) => setTimeout(() => this.look(-n), DWELL_MS * part / this.speed));
     this.turn();
   }
 
-  /** Bring the token's row of what the stage puts out into sight. */
-  look() {
+  /** Bring the token's row of what the stage puts out into sight: of the first matrix (0) or the last (-1). */
+  look(at) {
     if (!this.playing || document.hidden || !this.node.isConnected) return;
-    const bands = [...this.board.node.querySelectorAll(".group.output .walk-band.own")], band = bands[0];
+    const bands = [...this.board.node.querySelectorAll(".group.output .walk-band.own")], band = bands.at(at);
     if (!band) return;
-    const margin = 28, below = band.getBoundingClientRect().bottom + margin - innerHeight;
+    const margin = 28, below = band.getBoundingClientRect().bottom + margin - bare(this.root());
     if (below > 0) scrollBy({top: below, behavior: calm() ? "instant" : "smooth"});
   }
 
@@ -211,6 +211,12 @@ export class Walk {
     else band.style.gridRow = `${first + 2} / ${last + 3}`;
     return band;
   }
+}
+
+/** Where what lies over the window's lower edge begins: the tools of an edit on a phone, the inspector. */
+function bare(root) {
+  const over = [...root.querySelectorAll(".edit-tools, .inspector")].map(node => node.getBoundingClientRect());
+  return Math.min(innerHeight, ...over.filter(({height, top}) => height && top > innerHeight / 2).map(({top}) => top));
 }
 
 /** [2, 3, 4, 7] -> [[2, 4], [7, 7]] */

@@ -209,6 +209,27 @@ def test_settings_on_a_phone_lead_to_the_panel(open_explorer: Open) -> None:
     expect(side).to_be_in_viewport()
     expect(side).to_be_focused()
     assert 0 < side.bounding_box()["y"] < 422  # type: ignore[index]
+    explorer.page.locator('[data-act="panel"]').click()
+    explorer.page.wait_for_function("scrollY === 0")
+    expect(explorer.page.locator('[data-act="panel"]')).to_be_focused()
+
+
+def test_on_a_phone_the_last_setting_is_clear_of_the_tools_of_an_edit(open_explorer: Open) -> None:
+    page = open_explorer("?v=1&e=resid_pre@0.0.1~2", width=390, height=844).page
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_timeout(300)
+    last, tools = (page.locator(at).bounding_box() for at in (".side details[data-group=runtime]", ".edit-tools"))
+    assert last and tools and last["y"] + last["height"] <= tools["y"], (last, tools)
+
+
+def test_a_note_about_lost_edits_lies_over_no_matrix(open_explorer: Open) -> None:
+    explorer = open_explorer("?v=1&stage=5&e=probs@0.0.1.0~0.9")
+    with explorer.repaint():
+        explorer.set_field("T", "1")
+    expect(explorer.page.locator(".notes")).to_contain_text("P[0, 0, 1, 0] = 0.9")
+    note = explorer.page.locator(".notes").bounding_box()
+    centre = explorer.page.locator(".centre").bounding_box()
+    assert note and centre and note["x"] + note["width"] <= centre["x"], (note, centre)
 
 
 def test_a_number_that_was_entered_stays_when_escape_closes_the_inspector(explorer: ExplorerPage) -> None:

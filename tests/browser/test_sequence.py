@@ -161,3 +161,35 @@ def test_starting_the_walk_moves_nothing(open_explorer: Callable[..., ExplorerPa
     before = page.evaluate(places)
     page.locator("[data-act=walk]").click()
     assert page.evaluate(places) == before
+
+
+def test_the_walk_ends_with_its_last_row_in_sight(explorer: ExplorerPage) -> None:
+    page = explorer.page
+    explorer.stage(7)
+    page.locator("[data-act=walk]").click()
+    fast(page)
+    expect(page.locator("[data-walk]")).to_have_attribute("data-walk", "paused")
+    assert stage_of(page) == 8
+    page.wait_for_timeout(500)
+    expect(page.locator("[data-panel=resid_post] .walk-band.own")).to_be_in_viewport(ratio=0.9)
+
+
+def test_on_a_phone_the_tools_of_an_edit_do_not_cover_the_row(open_explorer: Callable[..., ExplorerPage]) -> None:
+    page = open_explorer("?v=1&stage=5&e=probs@0.0.1.0~0.9", width=390, height=844).page
+    page.locator("[data-act=walk]").click()
+    lowest = "at => Math.max(...[...document.querySelectorAll(at)].map(n => n.getBoundingClientRect().bottom))"
+    tools = page.locator(".edit-tools").bounding_box()
+    assert tools
+    page.wait_for_function(f"y => ({lowest})('[data-panel=heads] .walk-band.own') < y", arg=tools["y"], timeout=4500)
+    assert stage_of(page) == 5
+
+
+def test_a_presented_link_says_what_is_in_force(open_explorer: Callable[..., ExplorerPage]) -> None:
+    explorer = open_explorer("?v=1&s=no_mask&e=resid_pre@0.0.1~2&present=1")
+    line = explorer.page.locator(".present-force")
+    expect(line).to_be_visible()
+    expect(line).to_contain_text("mask")
+    expect(line).to_contain_text("edits: 1")
+    with explorer.repaint():
+        explorer.page.keyboard.press("Escape")
+    expect(line).to_be_hidden()
