@@ -17,7 +17,7 @@ export class Ledger {
           h("thead", {}, h("tr", {}, ...heads.map(name => h("th", {scope: "col", class: `col-${name}`}, texts[`ledger_${name}`])))), this.body)));
   }
 
-  update(rows) {
+  update(rows, parameters) {
     const order = rows.map(row => row.name).join();
     if (order !== this.order) {
       this.order = order;
@@ -30,6 +30,7 @@ export class Ledger {
       allBytes += row.bytes;
       if (!row.shares) ownBytes += row.bytes; // memory of two names counts once
       allFlops += row.flops;
+      setText(cells.title, row.title); // queries that no norm touches are called so
       setHtml(cells.axes, row.axes);
       setText(cells.shape, row.shape.join("×"));
       setText(cells.dtype, row.dtype);
@@ -38,7 +39,7 @@ export class Ledger {
       setText(cells.agrees, row.agrees ? "✓" : this.texts.ledger_differs);
       cells.agrees.title = row.note || this.texts[row.agrees ? "ledger_agrees_long" : "ledger_differs_long"];
     }
-    setText(this.sum, this.texts.ledger_sum.replace("{n}", rows.length).replace("{bytes}", bytes(ownBytes)).replace("{flops}", count(allFlops)));
+    setText(this.sum, this.texts.ledger_sum.replace("{n}", rows.length).replace("{bytes}", bytes(ownBytes)).replace("{flops}", count(allFlops)).replace("{parameters}", parameters.toLocaleString("en-US")));
     setText(this.shared, ownBytes < allBytes ? this.texts.ledger_shared.replace("{bytes}", bytes(allBytes)) : "");
   }
 
@@ -53,12 +54,13 @@ export class Ledger {
 
   row(row) {
     const about = this.quantities[row.name];
-    const cells = Object.fromEntries(["axes", "shape", "dtype", "bytes", "flops", "agrees"].map(name => [name, h("td", {class: `col-${name}`})]));
+    const columns = ["axes", "shape", "dtype", "bytes", "flops", "agrees"].map(name => [name, h("td", {class: `col-${name}`})]);
+    const cells = {...Object.fromEntries(columns), title: h("span", {class: "ledger-title"}, row.title)};
     const stage = row.shown;
     const name = h("th", {scope: "row"},
       h("button", {type: "button", class: "ledger-name", title: this.texts.go_to_stage.replace("{n}", stage), onclick: () => this.choose(stage)},
         h("span", {class: "ledger-stage num"}, row.stage ? String(row.stage) : "·"),
-        h("i", {class: `sym role-${about.role}`, html: about.symbol}), h("span", {class: "ledger-title"}, about.title)));
-    return {node: h("tr", {dataset: {row: row.name}}, name, ...Object.values(cells)), cells};
+        h("i", {class: `sym role-${about.role}`, html: about.symbol}), cells.title));
+    return {node: h("tr", {dataset: {row: row.name}}, name, ...columns.map(([, cell]) => cell)), cells};
   }
 }

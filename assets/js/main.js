@@ -279,7 +279,7 @@ class Page {
     this.map.update(answer.map);
     this.walk.update(answer);
     this.figures.update(answer.figures);
-    this.ledger.update(answer.ledger);
+    this.ledger.update(answer.ledger, answer.parameters);
     const notes = this.pathNote.take(answer.notes, answer.stage);
     this.notes.update(answer.unlinked ? [...notes, this.texts.note_unlinked.replace("{why}", answer.unlinked)] : notes);
     if (moved) this.stage.land(this.covered());

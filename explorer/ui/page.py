@@ -7,6 +7,7 @@ Must not know: gradio, the browser. Nothing is kept between requests; nothing is
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
@@ -104,6 +105,7 @@ def _painted(asked: Asked, trace: Trace, base: Trace, texts: Mapping[str, Any]) 
         "facts": stage.facts(trace, view.row, view.head, inspect.token_of(trace, view.cell), texts["lang"]),
         "figures": stage.figures(trace, view.row, view.head, texts["lang"]),
         "ledger": [_ledger_row(row, trace, texts) for row in trace.ledger()],
+        "parameters": sum(math.prod(trace.shape(name)) for name in trace.weights),
         "notes": [
             *(on_page(note, texts["lang"]) for note in asked.notes),
             *_path_notes(spec, trace, view.stage, texts),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from explorer.ui.told import names
 from tests.browser.explorer_page import ExplorerPage
 from tests.browser.server import Server
 
@@ -100,7 +101,9 @@ def test_what_is_wrong_is_said_in_chinese(open_explorer: Callable[..., ExplorerP
     for name, typed in (("T", "nine"), ("seed", "1.5"), ("h", "3")):
         page.locator(f"input[name={name}]").fill(typed)
         page.keyboard.press("Tab")
-        expect(page.locator(f"[data-error-for={name}]")).to_have_text(re.compile(f"{name} = .*[\u4e00-\u9fff].*。"))
+        expect(page.locator(f"[data-error-for={name}]")).to_have_text(
+            re.compile(f"{names('zh')[name]} = .*[\u4e00-\u9fff].*。")
+        )
         page.locator(f"input[name={name}]").fill("2")
 
 

@@ -26,3 +26,16 @@ def test_memory_that_counts_once_is_in_brackets_and_said_in_words(explorer: Expl
     assert (own, sum(sizes)) == (352, 416)
     expect(explorer.page.locator(".ledger-sum")).to_contain_text(f"{own} B")
     expect(explorer.page.locator(".ledger-shared")).to_contain_text(f"adds up to {sum(sizes)} B")
+
+
+def test_rows_are_called_as_the_matrices_and_parameters_are_counted(explorer: ExplorerPage) -> None:
+    row, ledger = explorer.page.locator('[data-row="q_norm"]'), explorer.page.locator(".ledger-sum")
+    expect(row).to_contain_text("passed on unchanged")
+    weights = 2 + 2 + 4 * 2 * 2 + 3 * 2 * 2  # two norms; q, k, v and o; gate, up and down
+    expect(ledger).to_contain_text(f"{weights} parameters")
+    with explorer.repaint():
+        explorer.page.locator("[data-preset=minimind3]").click()
+    expect(row).not_to_contain_text("unchanged")
+    width, ffn, heads, kv, features = 768, 2432, 8, 4, 96
+    attention = width * features * (2 * heads + 2 * kv) + 2 * features
+    expect(ledger).to_contain_text(f"{attention + 3 * width * ffn + 2 * width:,} parameters")
