@@ -80,7 +80,7 @@ def test_what_is_too_much_is_said_beside_the_row(open_explorer: Open) -> None:
     explorer = open_explorer(f"?{encode(RunSpec(T=600, d_model=512, h=8, weights='random', attention='flash'))}")
     box = opened(explorer)
     box.locator("[data-bridge-run='4']").click()
-    expect(explorer.error("bridge.4")).to_contain_text("Choose a smaller T, past, B or d_model.")
+    expect(explorer.error("bridge.4")).to_contain_text("Choose a smaller T, P, B or d_model.")
     expect(box.locator("[data-bridge-verdict='4']")).to_have_text("")
 
 
