@@ -126,6 +126,7 @@ def test_keys_alone(explorer: ExplorerPage) -> None:
         if explorer.page.evaluate("() => Boolean(document.activeElement.closest('[data-inspector]'))"):
             break
     explorer.page.keyboard.press("F2")
+    explorer.settle()  # each matrix on the way was asked about, and an answer writes the terms anew
     for _ in range(6):
         explorer.page.keyboard.press("Tab")
         if explorer.page.evaluate("() => document.activeElement.matches('.terms [data-term]')"):

@@ -17,6 +17,7 @@ def test_two_tabs_keep_what_each_has_done(explorer: ExplorerPage) -> None:
     for box in boxes:
         expect(box.locator("[data-studio=count]")).to_have_text("1/8 done")
     boxes[1].locator("[data-exercise=shapes]").click()
+    expect(boxes[1].locator("h3")).to_contain_text("ledger")
     boxes[1].locator("[data-answer='0']").fill("1")
     boxes[1].locator("button[type=submit]").click()
     expect(boxes[1].locator(".studio-mark.wrong").first).to_be_visible()
