@@ -115,23 +115,18 @@ def generate_stream(
 def generate(*given: Any, **named: Any) -> Answer:
     """Continue a text with a checkpoint of this server.
 
-    Parameters:
-        prompt: the text to continue
-        checkpoint: one of those offered; "" for the first
-        new_tokens: at most so many
-        temperature: divides the logits before the draw; 0 takes the likeliest token
-        top_k: draw among so many of the likeliest tokens; 0 for all
-        top_p: draw among the likeliest tokens that together have this probability; 1 for all
-        repetition_penalty: above 1, what stands in the text already becomes less likely
-        seed: of the draw; the same seed gives the same text
-
     Returns:
         {"ok", "text", "tokens", "done", "stopped"}, or {"ok": false, "errors": {field: message}}.
     """
     return deque(generate_stream(*given, **named), maxlen=1)[0]
 
 
-generate.__signature__ = inspect.signature(generate_stream, eval_str=True)  # type: ignore[attr-defined]
+def _takes_the_same(endpoint: Callable[..., Any], as_this: Callable[..., Any]) -> None:
+    """Give an endpoint the parameters of another, signature and description."""
+    parameters = "\n".join(f"    {name}: {text}" for name, text in described(as_this).parameters.items())
+    about, returns = (inspect.getdoc(endpoint) or "").split("\n\nReturns:")
+    endpoint.__doc__ = f"{about}\n\nParameters:\n{parameters}\n\nReturns:{returns}"
+    endpoint.__signature__ = inspect.signature(as_this, eval_str=True)  # type: ignore[attr-defined]
 
 
 def gpu(link: str = "", settings: dict[str, Any] | None = None) -> Answer:
@@ -175,6 +170,9 @@ def described(endpoint: Callable[..., Any]) -> Described:
     lines, _, returns = rest.partition("\n\nReturns:\n")
     pairs = (line.strip().split(": ", 1) for line in lines.splitlines())
     return Described(about, dict(pairs), inspect.cleandoc(returns))
+
+
+_takes_the_same(generate, generate_stream)
 
 
 def _spec(link: object, settings: object) -> tuple[RunSpec, list[str]]:

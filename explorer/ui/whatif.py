@@ -6,6 +6,7 @@ Must not know: gradio, how a switch works.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ ORDER = (
     "temperature", "only_head", "without_head", "expert",
 )  # fmt: skip
 ROUNDING = 1e-6  # of the largest number: 0.5 written down and 0.5 from a softmax are the same
+MOST_COMPARED = 100_000  # numbers; of a larger quantity nothing is said, as an edit must not wait for it
 LONGEST_STRIP = 256  # tokens of a row that the strip shows one by one; beyond it their largest stand for several
 
 
@@ -83,7 +85,9 @@ def without_effect(trace: Trace, switches: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _unchanged(trace: Trace, name: str) -> bool:
-    now, before = trace[name].astype(np.float64), trace.before(name).astype(np.float64)
+    if name in trace.recomputed or math.prod(trace.shape(name)) > MOST_COMPARED:
+        return False
+    now, before = trace[name], trace.before(name)
     reach = float(np.abs(before[np.isfinite(before)]).max(initial=0.0))
     with np.errstate(invalid="ignore"):  # −∞ less −∞
         near = np.abs(now - before) <= ROUNDING * reach

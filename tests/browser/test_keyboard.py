@@ -84,8 +84,10 @@ def test_nothing_jumps_when_numbers_change(open_explorer: Callable[..., Explorer
     assert not jumped, "\n".join(jumped)
 
 
-def stage_now(explorer: ExplorerPage) -> str | None:
-    return explorer.page.locator(CURRENT).get_attribute("data-stage")
+def to_stage(explorer: ExplorerPage, stage: str) -> None:
+    with explorer.repaint():
+        explorer.page.keyboard.press(stage)
+    assert explorer.page.locator(CURRENT).get_attribute("data-stage") == stage
 
 
 def test_after_escape_keys_are_the_pages_until_a_cell_is_wanted_again(explorer: ExplorerPage) -> None:
@@ -96,11 +98,8 @@ def test_after_escape_keys_are_the_pages_until_a_cell_is_wanted_again(explorer: 
         page.keyboard.press("Escape")
     expect(page.locator("[data-inspector]")).to_be_hidden()
     assert page.evaluate(FOCUSED) == ["resid_pre", "0,1,1"]
-    with explorer.repaint():
-        page.keyboard.press("5")
-    assert stage_now(explorer) == "5"
-    with explorer.repaint():
-        page.keyboard.press("1")
+    for stage in ("5", "1"):
+        to_stage(explorer, stage)
     expect(page.locator("[data-edit]")).to_have_count(0)
     for wake in ("Enter", "click"):
         with explorer.repaint():
@@ -121,11 +120,8 @@ def test_in_present_mode_a_click_chooses_a_cell_and_enter_or_a_double_click_edit
     with explorer.repaint():
         cell.click()
     expect(page.locator("[data-inspector]")).to_be_visible()
-    with explorer.repaint():
-        page.keyboard.press("3")
-    assert stage_now(explorer) == "3"
-    with explorer.repaint():
-        page.keyboard.press("5")
+    for stage in ("3", "5"):
+        to_stage(explorer, stage)
     expect(page.locator("[data-edit]")).to_have_count(0)
     cell.click()
     page.keyboard.press("Enter")

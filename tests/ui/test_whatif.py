@@ -109,6 +109,13 @@ def test_a_what_if_in_force_that_changes_nothing_says_so(request_: dict[str, Any
             assert (whatif.label(switch, TEXTS) in idle) == same, switch
 
 
+def test_of_a_large_run_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"spec": {"weights": "random", "T": "64", "d_model": "64", "h": "32"}, "switches": ["temperature:1"]}
+    assert not [note for note in ask(**asked)["notes"] if "changes nothing" in note], "131,072 scores"
+    monkeypatch.setattr(whatif, "MOST_COMPARED", 32 * 64 * 64)
+    assert [note for note in ask(**asked)["notes"] if "changes nothing" in note]
+
+
 def test_switch_alone_does_not_announce_a_path_that_is_taken_anyway() -> None:
     assert ask(switches=["no_mask"])["notes"] == []
     assert ask(preset="capstone", spec={"attention": "flash"}, switches=["no_mask"])["notes"] == [
