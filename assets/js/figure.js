@@ -56,6 +56,7 @@ function skeleton({data, layout}) {
   return JSON.stringify({theme: theme(), data, layout}, bones); // no array, which would count as its length
 }
 
+const NARROW = matchMedia("(max-width: 620px)"), SCROLLED = 540; // as in page.css: a wider figure scrolls there
 const FEW = 8; // units of the only x axis that a phone shows whole
 const LEAP = 1e4; // numbers that grow or shrink by more leave the axes of the last drawing, and SVG's range
 
@@ -136,7 +137,7 @@ class Figure {
     this.box = fading(h("div", {class: "figure-box"}, this.graph));
     this.node = h("figure", {class: "figure", dataset: {figure: figure.id}, "aria-label": figure.title.replace(/<[^>]*>/g, "")}, this.title, this.box,
       h("figcaption", {}, this.words));
-    if (matchMedia("(max-width: 620px)").matches) Object.assign(this.box, {tabIndex: 0, role: "group", ariaLabel: this.node.ariaLabel}); // it scrolls there, by keys as well
+    if (NARROW.matches) Object.assign(this.box, {tabIndex: 0, role: "group", ariaLabel: this.node.ariaLabel}); // it scrolls there, by keys as well
     board.sight.observe(this.node);
     this.node.figure = this;
   }
@@ -152,11 +153,12 @@ class Figure {
   /** How much room the graph takes: cells that stay square and circles that stay round need no more height than their width allows, and a few columns fit a phone. */
   fit(width = this.width) {
     const {layout} = this.latest, {height = 260, xaxis, yaxis, margin} = layout;
-    const across = Math.max(width - margin.l - margin.r, 0) * share(xaxis) * span(yaxis) / span(xaxis);
+    const few = !layout.xaxis2 && span(xaxis) <= FEW, wide = NARROW.matches && !few ? Math.max(width, SCROLLED) : width;
+    const across = Math.max(wide - margin.l - margin.r, 0) * share(xaxis) * span(yaxis) / span(xaxis);
     const round = yaxis?.scaleanchor && width ? margin.t + margin.b + across / share(yaxis) : Infinity;
     const key = `${Math.round(Math.min(height, round))}px`;
     this.width = width;
-    this.graph.classList.toggle("few", !layout.xaxis2 && span(xaxis) <= FEW);
+    this.graph.classList.toggle("few", few);
     if (this.graph.style.height !== key) this.graph.style.height = key;
     return parseInt(key);
   }

@@ -110,10 +110,11 @@ ROOM = """
 """
 
 
+@pytest.mark.parametrize("width", [1280, 390])
 def test_heatmaps_of_several_heads_leave_no_gap_and_their_numbers_stay_in_their_cells(
-    open_explorer: Callable[..., ExplorerPage],
+    open_explorer: Callable[..., ExplorerPage], width: int
 ) -> None:
-    graph = open_explorer(CAPSTONE).page.locator('[data-figure="probs"] .graph')
+    graph = open_explorer(CAPSTONE, width=width, height=844).page.locator('[data-figure="probs"] .graph')
     graph.scroll_into_view_if_needed()
     expect(graph.locator(".heatmaplayer image").first).to_be_visible()
     found = graph.evaluate(ROOM)
